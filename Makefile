@@ -88,7 +88,7 @@ asan:  ## the library of needless preload in C programs that AddressSanitizer wa
 	@scripts/install test
 	@. scripts/lib.sh && use_cargo \
 	    && export PRELOAD_TEST_CC="cc -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -static-libasan tests/c/asan.c" \
-	    && cargo test --locked --no-fail-fast -p needless-preload --test calls --test daemons --test environment --test same -- \
+	    && cargo test --locked --no-fail-fast -p needless-preload --test it -- calls:: daemons:: environment:: same:: \
 	    --skip flips_of_the_variable --skip with_the_c_librarys_calls --skip read_that_was_freed --skip a_static_program
 
 models: ## is each memory ordering of the preloaded library needed? its models notice each one that is weakened: two minutes
@@ -98,8 +98,8 @@ models: ## is each memory ordering of the preloaded library needed? its models n
 oracle: ## the time engine and its library beside the C library: 10^8 comparisons and more of each
 	@scripts/install test
 	@. scripts/lib.sh && use_cargo && export NEEDLESS_ORACLE=$${NEEDLESS_ORACLE:-100000000} \
-	    && cargo test --release --locked -p needless-localtime --test oracle -- --nocapture \
-	    && cargo test --release --locked -p needless-preload --test oracle -- --nocapture
+	    && cargo test --release --locked -p needless-localtime --test it oracle -- --nocapture \
+	    && cargo test --release --locked -p needless-preload --test it oracle -- --nocapture
 
 cross: ## does it build for aarch64 and ppc64le; unit tests, the time engine and its library, read, explain and fix there, emulated
 	@scripts/cross-time

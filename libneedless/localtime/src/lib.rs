@@ -3,7 +3,7 @@
 //!
 //! A [`Zone`] is made once from the bytes of a TZif file (RFC 9636, `tzfile(5)`) or from a TZ string
 //! (POSIX.1-2024 base definitions clause 8.3, `tzset(3)`); afterwards it answers from tables. The answers
-//! are glibc 2.36's, its oddities included. They were found by calling it, and `tests/oracle` compares them
+//! are glibc 2.36's, its oddities included. They were found by calling it, and `tests/it/oracle.rs` compares them
 //! again. No input makes it panic.
 #![no_std]
 #![forbid(unsafe_code)]

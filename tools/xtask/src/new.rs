@@ -75,7 +75,7 @@ pub(crate) const PLACE: Kind = Kind {
     example: "locale-conf",
     words: (1, 9),
     next: "2. say in {{file}} how such a file is read and written, and which processes it reaches\n\
-           3. add a sample to crates/environment/tests/formats.rs: cargo test -p needless-environment --test formats\n\
+           3. add a sample to crates/environment/tests/it/formats.rs: cargo test -p needless-environment --test it formats\n\
            4. cargo xtask gen",
 };
 

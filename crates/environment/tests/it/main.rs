@@ -1,0 +1,12 @@
+//! The tests of this crate that see it from outside: one program, so that what they share is compiled once.
+
+mod ci;
+mod elsewhere;
+mod formats;
+mod helm;
+mod journal;
+mod readers;
+mod schemas;
+mod secrets;
+mod shell_reach;
+mod yaml;

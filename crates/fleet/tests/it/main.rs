@@ -1,0 +1,7 @@
+//! The tests of this crate that see it from outside: one program, so that what they share is compiled once.
+
+mod footers;
+mod hostile;
+mod killed;
+mod schema;
+mod sums;

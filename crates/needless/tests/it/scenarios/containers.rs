@@ -1,0 +1,167 @@
+//! Containers of podman: in a unit that podman's generator makes of a quadlet, in a unit of an administrator, and by hand.
+
+use super::scenario::*;
+use crate::common::needed;
+use crate::machine::Machine;
+use std::path::Path;
+
+/// The program of the image, which ends when it is asked to.
+const PROGRAM: &str = "#!/bin/sh\ntrap exit TERM\nwhile :; do sleep 0.2; done\n";
+/// podman 4.3 leaves the file of the container's id, which the generator of later versions counts on to be removed.
+const QUADLET: &str = "[Container]\nImage=localhost/plain\nExec=/bin/run\nENV\n\n[Service]\nEnvironment=TZ=Asia/Baku\nExecStartPre=-/bin/rm %t/%N.cid\n";
+const FILE: &str = "/etc/containers/systemd/NAME.container";
+const CONTAINER: Scenario<'static> = Scenario {
+    find: "podman container inspect --format '{{.State.Pid}}' NAME 2>/dev/null",
+    ..UNIT
+};
+/// Of a quadlet.
+const GENERATED: Scenario<'static> = Scenario {
+    find: "podman container inspect --format '{{.State.Pid}}' systemd-NAME 2>/dev/null",
+    place: (FILE, "high"),
+    ..UNIT
+};
+
+/// Two images, one of which sets TZ, and podman's generator.
+fn prepare(machine: &Machine) -> Option<()> {
+    machine.has("podman")?;
+    let quadlet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/bin/quadlet");
+    let missing = || "podman's quadlet is not built (scripts/install test builds it)".to_owned();
+    needed(quadlet.exists().then_some(()).ok_or_else(missing))?;
+    machine.bring(&quadlet, "/usr/lib/systemd/system-generators/podman-system-generator");
+    // No network, and no file system or limit that a machine in namespaces cannot have.
+    let conf = "[containers]\npids_limit = 0\nnetns = \"none\"\n[engine]\nruntime = \"runc\"\n";
+    machine.write("/etc/containers/containers.conf", "644", conf);
+    let conf = "[storage]\ndriver = \"vfs\"\ngraphroot = \"/run/podman/graph\"\nrunroot = \"/run/podman/run\"\n";
+    machine.write("/etc/containers/storage.conf", "644", conf);
+    machine.write("/run/image/bin/run", "755", PROGRAM);
+    machine.ok("set -e; cd /run/image; cp $(command -v busybox) bin/; for name in sh sleep; do ln -s busybox bin/$name; done
+         export TMPDIR=/run; tar -c . | podman import -q -c 'CMD [\"/bin/run\"]' - plain
+         tar -c . | podman import -q -c 'ENV TZ=Asia/Baku' -c 'CMD [\"/bin/run\"]' - zoned; mkdir /etc/app");
+    Some(())
+}
+
+#[test]
+fn containers() {
+    let Some(machine) = machine("debs-podman") else { return };
+    if prepare(&machine).is_none() {
+        return;
+    }
+    let quadlet = |lines: &str| QUADLET.replace("ENV", lines);
+    let (set, unset) = (quadlet("Environment=A=1 TZ=UTC"), quadlet("Environment=A=1"));
+    let file = quadlet("EnvironmentFile=../../app/NAME.env");
+    let run = |options: &str| {
+        format!(
+            "Environment=TZ=UTC\nExecStart=/usr/bin/podman run --rm --replace --name NAME {options} localhost/plain"
+        )
+    };
+    let (by_file, option, nothing) =
+        (run("--env-file /etc/app/NAME.env"), run("-e TZ=Asia/Dubai"), run(""));
+    let env = |mode| ("/etc/app/NAME.env", mode, "A=\"1\"\nTZ=Europe/Rome\n");
+    let typed = |options: &str| {
+        format!("podman rm -f -t 1 NAME || true; podman run -d --rm --name NAME {options}")
+    };
+    let (of_image, of_option, of_file) = (
+        typed("localhost/zoned"),
+        typed("-e TZ=Asia/Seoul localhost/zoned"),
+        typed("--env-file /etc/app/NAME.env localhost/plain"),
+    );
+    hold(
+        &machine,
+        &[
+            // The unit's own variable reaches podman, and not the container.
+            Scenario {
+                name: "quadlet",
+                files: &[(FILE, "644", &set)],
+                truth: Some("UTC"),
+                answer: &["/etc/containers/systemd/quadlet.container:4 sets it"],
+                ..GENERATED
+            },
+            Scenario {
+                name: "bare",
+                files: &[(FILE, "644", &unset)],
+                // podman's monitor has the variable in newer versions.
+                answer: &["container"],
+                fix: "--pid PID --restart",
+                ..GENERATED
+            },
+            // A line of its own is stronger than the file.
+            Scenario {
+                name: "by-file",
+                files: &[(FILE, "644", &file), env("644")],
+                truth: Some("Europe/Rome"),
+                answer: &["/etc/containers/systemd/../../app/by-file.env:2 sets it"],
+                ..GENERATED
+            },
+            Scenario {
+                name: "env-file",
+                unit: &by_file,
+                files: &[env("600")],
+                truth: Some("Europe/Rome"),
+                answer: &["/etc/app/env-file.env:2 sets it"],
+                place: ("/etc/app/NAME.env", "high"),
+                ..CONTAINER
+            },
+            Scenario {
+                name: "option",
+                unit: &option,
+                truth: Some("Asia/Dubai"),
+                answer: &["/etc/systemd/system/option.service:3 sets it"],
+                place: ("", "low"),
+                ends: Ends::Refused(
+                    "option.service:3 starts a container, which gets only what is said there",
+                ),
+                ..CONTAINER
+            },
+            Scenario {
+                name: "nothing",
+                unit: &nothing,
+                // podman's monitor has the variable in newer versions.
+                answer: &["container"],
+                place: ("", "low"),
+                ends: Ends::Refused(
+                    "nothing.service:3 starts a container, which gets only what is said there",
+                ),
+                ..CONTAINER
+            },
+            Scenario {
+                name: "image",
+                start: &of_image,
+                truth: Some("Asia/Baku"),
+                answer: &["image localhost/zoned:latest has it"],
+                place: ("", "low"),
+                fix: "--pid PID",
+                ends: Ends::Refused("image localhost/zoned:latest sets it (ENV)"),
+                ..CONTAINER
+            },
+            Scenario {
+                name: "typed",
+                start: &of_option,
+                truth: Some("Asia/Seoul"),
+                answer: &["`-e` of podman run has it"],
+                place: ("", "low"),
+                fix: "--pid PID",
+                ends: Ends::Refused("make it again with another -e TZ=…"),
+                ..CONTAINER
+            },
+            Scenario {
+                name: "typed-file",
+                start: &of_file,
+                files: &[env("644")],
+                truth: Some("Europe/Rome"),
+                answer: &["/etc/app/typed-file.env:2 sets it"],
+                place: ("/etc/app/NAME.env", "high"),
+                fix: "--pid PID",
+                ..CONTAINER
+            },
+        ],
+    );
+    // A value with all that systemd, podman's generator and podman have a meaning for.
+    let hard = "a \"b\" $HOME ${X} %n \\t 'c'";
+    machine.write("/etc/containers/systemd/hard.container", "644", &quadlet("Environment=A=1"));
+    machine.write("/run/hard", "644", hard);
+    machine.ok("needless fix --in /etc/containers/systemd/hard.container --set \"A=$(cat /run/hard)\" --yes
+         systemctl daemon-reload; systemctl restart hard");
+    let pid = machine.ok(&GENERATED.find.replace("NAME", "hard"));
+    let environ = machine.ok(&format!("tr '\\0' '\\n' </proc/{}/environ", pid.trim()));
+    assert!(environ.lines().any(|line| line == format!("A={hard}")), "{environ}");
+}

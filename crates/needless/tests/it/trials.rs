@@ -1,0 +1,290 @@
+//! What `fix`, `fix --check` and `undo` do with changes whose trial was cut short, with units that do not run, and with
+//! names that are not those of one service. With the real systemd.
+
+use crate::cell::*;
+use crate::common::*;
+use crate::machine::Machine;
+
+const UNIT: &str = "[Service]\nExecStart=/usr/local/bin/probe unit\n";
+const DROP_IN: &str = "/etc/systemd/system/probe.service.d/zz-needless.conf";
+
+fn unit(machine: &Machine, text: &str) -> String {
+    machine.write("/etc/systemd/system/probe.service", "644", text);
+    machine.ok("systemctl daemon-reload && systemctl restart probe");
+    machine.pid_of(&format!("{WORDS} unit"), "0")
+}
+
+/// All that was printed, and the exit status.
+fn all(machine: &Machine, script: &str) -> String {
+    let done = machine.run(script);
+    format!("{}{}rc {}", stdout(&done), stderr(&done), done.status.code().unwrap_or(-1))
+}
+
+fn zone(machine: &Machine, pid: &str) -> String {
+    stdout(&machine.run(&format!("tr '\\0' '\\n' </proc/{pid}/environ | grep ^TZ=")))
+}
+
+/// The change that `fix` makes, killed while systemd restarts the unit: the new process has it, and no run has looked.
+fn killed_on_trial(machine: &Machine) -> String {
+    let old = unit(machine, &format!("{UNIT}ExecStartPre=/bin/sleep 2\n"));
+    machine.ok(&format!(
+        "needless fix --unit probe --set TZ={ZONE} --yes --restart >/run/out 2>&1 & p=$!
+         until ls /var/lib/needless/journal/*/on-trial >/dev/null 2>&1; do sleep 0.05; done
+         until [ \"$(systemctl show -p SubState --value probe)\" = start-pre ]; do sleep 0.05; done
+         kill -9 $p"
+    ));
+    let fresh = machine.pid_of(&format!("{WORDS} unit"), &old);
+    assert_eq!(zone(machine, &fresh), format!("TZ={ZONE}\n"));
+    fresh
+}
+
+#[test]
+fn undo_of_a_change_on_trial_restarts_the_unit() {
+    let Some(machine) = machine() else { return };
+    machine.ok("rm -rf /var/lib/needless");
+    let before = machine.etc();
+    let fresh = killed_on_trial(&machine);
+    // A look at a change that does not exist does nothing about it.
+    let said = all(&machine, "needless fix --check 4294967295");
+    assert_eq!(
+        said,
+        "needless: there is no change 4294967295: `needless undo --list` lists the changes\nrc 2"
+    );
+    machine.ok("ls /var/lib/needless/journal/*/on-trial");
+    let said = all(&machine, "needless undo");
+    assert!(said.starts_with("taken back: change 1, "), "{said}");
+    assert!(said.contains("\nrestarted: systemctl restart probe.service\nrc 0"), "{said}");
+    let last = machine.pid_of(&format!("{WORDS} unit"), &fresh);
+    assert_eq!(zone(&machine, &last), "");
+    machine.ok("rm /etc/systemd/system/probe.service");
+    same(&before, &machine.etc(), "undo");
+}
+
+/// Somebody stopped the unit after the run was killed: it stays stopped, and its next start has the old value.
+#[test]
+fn undo_of_a_change_on_trial_starts_nothing_that_was_stopped() {
+    let Some(machine) = machine() else { return };
+    machine.ok("rm -rf /var/lib/needless");
+    killed_on_trial(&machine);
+    machine.ok("systemctl stop probe");
+    let said = all(&machine, "needless undo");
+    let last = "\nprobe.service was stopped, and is not started: its next start has what the files say now\nrc 0";
+    assert!(said.starts_with("taken back: change 1, ") && said.ends_with(last), "{said}");
+    assert_eq!(all(&machine, "systemctl is-active probe"), "inactive\nrc 3");
+    machine.ok("systemctl start probe");
+    let pid = machine.pid_of(&format!("{WORDS} unit"), "0");
+    assert_eq!(zone(&machine, &pid), "");
+    machine.ok("! ls /var/lib/needless/journal/*/on-trial");
+}
+
+/// `undo` restores files; a process that still has the value is named.
+#[test]
+fn undo_names_the_process_that_keeps_the_value() {
+    let Some(machine) = machine() else { return };
+    unit(&machine, UNIT);
+    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
+    let pid = machine.ok("systemctl show -p MainPID --value probe");
+    let keeps = format!(
+        "perl[{}] still has TZ={ZONE}: `systemctl restart probe.service` gives it what the files say now\n",
+        pid.trim()
+    );
+    let said = machine.ok("needless undo");
+    assert!(said.ends_with(&keeps), "{said}");
+    // It never got it.
+    machine
+        .ok(&format!("systemctl restart probe; needless fix --unit probe --set TZ={ZONE} --yes"));
+    let said = machine.ok("needless undo");
+    assert!(said.starts_with("taken back: ") && said.lines().count() == 1, "{said}");
+    machine.ok("needless fix --in /etc/environment --set TZ=UTC --yes");
+    let said = machine.ok("needless undo");
+    assert!(
+        said.ends_with("processes that run keep the value until they are restarted\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_restart_without_anything_to_restart_is_said() {
+    let Some(machine) = machine() else { return };
+    let said = machine.ok("needless fix --in /etc/environment --set TZ=UTC --yes --restart");
+    let last = "nothing to restart: no program is known that reads it again; `needless origin TZ PID` looks at a process\n";
+    assert!(said.ends_with(last), "{said}");
+    let said =
+        machine.ok("needless fix --in $(readlink -m /etc/default/locale) --set LANG=C.UTF-8 --yes");
+    assert!(
+        said.ends_with("written, not looked at: `needless origin LANG PID` looks at a process\n"),
+        "{said}"
+    );
+}
+
+/// Patterns and units of other kinds: one line, and nothing is written.
+#[test]
+fn what_is_not_one_service_is_refused() {
+    let Some(machine) = machine() else { return };
+    unit(&machine, UNIT);
+    machine.write("/etc/systemd/system/probe.timer", "644", "[Timer]\nOnCalendar=daily\n");
+    machine.write(
+        "/etc/systemd/system/p.socket",
+        "644",
+        "[Socket]\nListenStream=/run/p\nAccept=yes\n",
+    );
+    machine.write(
+        "/etc/systemd/system/p@.service",
+        "644",
+        "[Service]\nExecStart=/usr/local/bin/probe sock\nStandardInput=socket\n",
+    );
+    machine.ok("systemctl daemon-reload; systemctl start p.socket");
+    let before = machine.etc();
+    for (name, why) in [
+        (
+            "prob*",
+            "\"prob*\" is a pattern: name one unit (`systemctl list-units 'prob*'` lists them)",
+        ),
+        ("[p]robe.service", "is a pattern"),
+        ("prob?", "is a pattern"),
+        (
+            "probe.timer",
+            "probe.timer runs no program that gets variables: name the service that it starts",
+        ),
+        (
+            "p.socket",
+            "p.socket runs no program that gets variables: name the service that it starts",
+        ),
+        ("tmp.mount", "tmp.mount runs no program that gets variables: name a service"),
+        ("system.slice", "system.slice runs no program that gets variables: name a service"),
+        (
+            "multi-user.target",
+            "multi-user.target runs no program that gets variables: name a service",
+        ),
+    ] {
+        for option in ["--unit", "--user-unit"] {
+            let said = all(
+                &machine,
+                &format!("needless fix {option} '{name}' --set TZ={ZONE} --yes --restart"),
+            );
+            assert!(said.starts_with("needless: ") && said.contains(why), "{name}: {said}");
+            assert!(said.ends_with("\nrc 2") && said.lines().count() == 2, "{name}: {said}");
+        }
+    }
+    same(&before, &machine.etc(), "names");
+    // Each connection has an instance of its own: the next one gets it, whatever its name is.
+    drop(machine.start(
+        "exec perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(\"/run/p\"); sleep 999'",
+    ));
+    let pid = machine.pid_of(&format!("{WORDS} sock"), "0");
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
+    for part in [
+        "/etc/systemd/system/p@.service.d/zz-needless.conf",
+        "caveat   Each connection starts an instance",
+        "nothing to restart: ",
+    ] {
+        assert!(fixed.contains(part), "{part}: {fixed}");
+    }
+    drop(machine.start(
+        "exec perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(\"/run/p\"); sleep 998'",
+    ));
+    let fresh = machine.pid_of(&format!("{WORDS} sock"), &pid);
+    assert_eq!(zone(&machine, &fresh), format!("TZ={ZONE}\n"));
+    machine.ok("needless undo");
+    same(&before, &machine.etc(), "a connection");
+}
+
+/// `--restart` does not start what was stopped.
+#[test]
+fn what_does_not_run_is_not_started() {
+    let Some(machine) = machine() else { return };
+    let script = "#!/bin/sh\necho $TZ >>/run/ran\n";
+    machine.write("/usr/local/bin/once", "755", script);
+    machine.write(
+        "/etc/systemd/system/once.service",
+        "644",
+        "[Service]\nType=oneshot\nExecStart=/usr/local/bin/once\n",
+    );
+    unit(&machine, UNIT);
+    machine.ok("systemctl stop probe; systemctl start once");
+    let fix = |name: &str| {
+        machine.ok(&format!("needless fix --unit {name} --set TZ={ZONE} --yes --restart"))
+    };
+    for name in ["probe", "once"] {
+        for again in [false, true] {
+            let said = fix(name);
+            let last = said.lines().last().unwrap_or_default();
+            assert!(last.contains(&format!("{name}.service does not run")), "{said}");
+            assert!(last.contains("not started: the next start has it"), "{said}");
+            assert_eq!(again, !said.contains("done: change"), "{said}");
+            assert_eq!(stdout(&machine.run(&format!("systemctl is-active {name}"))), "inactive\n");
+        }
+    }
+    assert_eq!(machine.ok("cat /run/ran"), "\n");
+    machine.ok("systemctl start probe once");
+    assert_eq!(machine.ok("cat /run/ran"), format!("\n{ZONE}\n"));
+    machine.ok("needless undo; needless undo");
+    // One that stays up after its command has ended is run again, and that is said before.
+    machine.write(
+        "/etc/systemd/system/once.service",
+        "644",
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/local/bin/once\n",
+    );
+    machine.ok("systemctl daemon-reload; systemctl restart once; rm /run/ran");
+    let said = all(&machine, &format!("needless fix --unit once --set TZ={ZONE} --yes --restart"));
+    assert!(said.contains("caveat   Restarting once.service runs its command once more"), "{said}");
+    assert_eq!(machine.ok("cat /run/ran"), format!("{ZONE}\n"));
+}
+
+/// What may be a secret does not go unnoticed into a file that everybody may read.
+#[test]
+fn a_secret_in_an_open_file_has_a_caveat() {
+    let Some(machine) = machine() else { return };
+    unit(&machine, UNIT);
+    let said = machine.ok("needless fix --unit probe --set API_TOKEN=abc --yes");
+    let caveat = format!("caveat   Every user can read {DROP_IN}");
+    assert!(said.contains(&caveat), "{said}");
+    machine.ok("needless undo");
+    let said = machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes"));
+    assert!(!said.contains("can read"), "{said}");
+    machine.ok("needless undo");
+    machine.write("/etc/probe.env", "600", "API_TOKEN=x\n");
+    unit(&machine, &format!("{UNIT}EnvironmentFile=/etc/probe.env\n"));
+    let said = machine.ok("needless fix --unit probe --set API_TOKEN=abc --yes");
+    assert!(said.contains("/etc/probe.env") && !said.contains("can read"), "{said}");
+    machine.ok("needless undo; chmod 644 /etc/probe.env");
+    for closed in [false, true] {
+        machine.ok(if closed {
+            "chmod 700 /etc/closed"
+        } else {
+            "mkdir /etc/closed; cp /etc/probe.env /etc/closed"
+        });
+        unit(&machine, &format!("{UNIT}EnvironmentFile=/etc/closed/probe.env\n"));
+        let said = machine.ok("needless fix --unit probe --set API_TOKEN=abc --yes; needless undo");
+        assert_eq!(said.contains("Every user can read /etc/closed/probe.env"), !closed, "{said}");
+    }
+}
+
+/// A drop-in that somebody changes while the unit is restarted is left alone, and the reason to take it back is said.
+#[test]
+fn a_drop_in_that_somebody_changed_meanwhile_stays() {
+    let Some(machine) = machine() else { return };
+    let meddles = format!(
+        "#!/bin/sh\n[ -z \"$TZ\" ] && exec /usr/local/bin/probe unit\necho '# mine' >>{DROP_IN}\nexit 3\n"
+    );
+    machine.write("/usr/local/bin/meddles", "755", &meddles);
+    unit(&machine, "[Service]\nExecStart=/usr/local/bin/meddles\n");
+    let said = all(&machine, &format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
+    for part in [
+        "probe.service does not run with it; not taken back: ",
+        "zz-needless.conf: it has changed since",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(said.ends_with("rc 2"), "{said}");
+    assert!(machine.ok(&format!("cat {DROP_IN}")).ends_with("# mine\n"));
+    // Said once: what follows does not look again.
+    let said = all(&machine, "needless fix --in /etc/environment --set TZ=UTC --yes");
+    assert!(said.starts_with("TZ=UTC in /etc/environment") && said.ends_with("rc 0"), "{said}");
+    // Killed before it could say that: the next run does.
+    machine.ok(&format!("rm {DROP_IN}; cd /var/lib/needless/journal; touch $(ls | sort -n | tail -n 2 | head -n 1)/on-trial"));
+    let said = all(&machine, "needless fix --in /etc/environment --set TZ=Asia/Seoul --yes");
+    assert!(said.contains("probe.service does not run with it; not taken back: "), "{said}");
+    let said = all(&machine, "needless fix --in /etc/environment --set TZ=UTC --yes");
+    assert!(said.starts_with("TZ=UTC in /etc/environment"), "{said}");
+}

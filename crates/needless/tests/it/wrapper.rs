@@ -1,0 +1,381 @@
+//! `needless run` as a wrapper: the command sees and ends as it does without needless.
+
+use crate::common::*;
+use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
+#[test]
+fn the_commands_exit_status_becomes_ours() {
+    for status in [0, 1, 7, 125, 127, 255] {
+        let done = needless(&["run", "--", "sh", "-c", &format!("exit {status}")]);
+        assert_eq!(done.status.code(), Some(status));
+        assert_one_line(&done);
+    }
+}
+
+#[test]
+fn the_commands_signal_becomes_ours() {
+    for (name, number) in [("TERM", 15), ("KILL", 9), ("USR1", 10)] {
+        let done = needless(&["run", "--", "sh", "-c", &format!("kill -{name} $$")]);
+        assert_eq!(done.status.signal(), Some(number), "{}", stderr(&done));
+        assert_one_line(&done);
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_said_with_the_status_of_env() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("plain");
+    std::fs::write(&plain, "#!/bin/sh\n").unwrap();
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/no/interp\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = script.to_str().unwrap();
+    let (plain, folder) = (plain.to_str().unwrap(), folder.path().to_str().unwrap());
+    for (word, status, says) in [
+        ("no-such-program-here", 127, "not found in PATH"),
+        ("/no/such/program", 127, "no such file"),
+        ("ls -l", 127, "one word with a space"),
+        ("TZ=UTC", 127, "put `env` before it"),
+        (script, 127, "its interpreter /no/interp is missing"),
+        (plain, 126, "permission denied"),
+        (folder, 126, "directory"),
+        ("", 125, "no command"),
+    ] {
+        let done = needless(&["run", "--", word]);
+        assert_eq!(done.status.code(), Some(status), "{word}");
+        let line = assert_one_line(&done);
+        assert!(line.contains(says), "{word}: {line}");
+        assert!(done.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_limit_of_open_files_that_is_too_low_is_said() {
+    let script = format!("ulimit -n 7; exec {NEEDLESS} run --backend ptrace -- true");
+    let done = command("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(done.status.code(), Some(125));
+    let line = assert_one_line(&done);
+    assert!(line.contains("limit of open files, 7 (ulimit -n), is too low"), "{line}");
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    let bogus = needless(&["run", "--format", "bogus", "--", "true"]);
+    assert_eq!(bogus.status.code(), Some(2));
+    for choice in ["full", "concise", "json"] {
+        assert!(stderr(&bogus).contains(choice), "{}", stderr(&bogus));
+    }
+    for args in [
+        &["run"][..],
+        &["run", "--format", "json"],
+        &["run", "--"],
+        &["run", "--no-such-option", "true"],
+        &["run", "--min-saving", "101", "true"],
+        &["run", "--rule", "no-such-rule", "true"],
+        &["run", "--backend", "bogus", "true"],
+        &["read"],
+        &["bogus"],
+    ] {
+        let done = needless(args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        assert_one_line(&done);
+        assert!(done.stdout.is_empty(), "{args:?}");
+    }
+    let help = needless(&[]);
+    assert_eq!((help.status.code(), help.stdout.is_empty()), (Some(2), true));
+    assert!(stderr(&help).contains("Usage: "), "{}", stderr(&help));
+}
+
+#[test]
+fn standard_output_is_the_commands_byte_for_byte() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let script = format!(r"printf '\000\377\033[1m no end of line'; {sample} 10 | cat; exit 4");
+    let words = ["sh", "-c", &script];
+    let without = command(words[0]).args(&words[1..]).output().unwrap();
+    let with = needless(&[&["run", "--"], &words[..]].concat());
+    assert_eq!(with.stdout, without.stdout);
+    assert_eq!(with.status, without.status);
+    assert!(stderr(&with).contains("tz-unset"), "{}", stderr(&with));
+}
+
+#[test]
+fn standard_input_is_the_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("in");
+    std::fs::write(&file, b"a\0b\n\xff").unwrap();
+    let done = command(NEEDLESS)
+        .args(["run", "--", "cat"])
+        .stdin(std::fs::File::open(&file).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(done.stdout, b"a\0b\n\xff");
+}
+
+#[test]
+fn only_our_own_variables_are_kept_from_the_command() {
+    let sees = |words: &[&str]| {
+        let done = command(words[0])
+            .args(&words[1..])
+            .envs([("NEEDLESS_FORMAT", "json"), ("NEEDLESS_X", "1"), ("MY_NEEDLESS_X", "2")])
+            .envs([("EMPTY", ""), ("LINES_", "a\nb"), ("TZ", "UTC")])
+            .output()
+            .unwrap();
+        (stdout(&done), stderr(&done))
+    };
+    let (without, _) = sees(&["env"]);
+    let (with, report) = sees(&[NEEDLESS, "run", "--", "env"]);
+    let kept: Vec<&str> = without.lines().filter(|l| !l.starts_with("NEEDLESS_")).collect();
+    assert_eq!(with.lines().collect::<Vec<_>>(), kept);
+    assert!(with.contains("MY_NEEDLESS_X=2"));
+    let report: serde_json::Value = serde_json::from_str(&report).expect("NEEDLESS_FORMAT=json");
+    assert_eq!(report["schema"], "needless.report/1");
+}
+
+#[test]
+fn streams_that_are_closed_or_full_are_no_reason_to_panic() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    std::fs::write(&log, LOG).unwrap();
+    let log = log.to_str().unwrap();
+    let baseline = folder.path().join("baseline").display().to_string();
+    let dockerfile = folder.path().join("Dockerfile");
+    std::fs::write(&dockerfile, "FROM scratch\n").unwrap();
+    let dockerfile = dockerfile.display();
+    /// The status where standard error cannot be written, and where standard output cannot.
+    struct Lost(i32, i32);
+    for (words, status, Lost(no_stderr, no_stdout)) in [
+        (format!("run -- {sample} 10"), 0, Lost(0, 0)),
+        ("run --format json -- true".to_owned(), 0, Lost(0, 0)),
+        // A gate does not pass without its report, and a command's own status goes first.
+        ("run --fail-on 100 -- true".to_owned(), 0, Lost(2, 0)),
+        (format!("run --fail-on any -- {sample} 10"), 1, Lost(2, 1)),
+        (format!("run --save-baseline {baseline} -- true"), 0, Lost(2, 0)),
+        ("run --fail-on any -- sh -c 'exit 3'".to_owned(), 3, Lost(3, 3)),
+        ("run -- sh -c 'exit 3'".to_owned(), 3, Lost(3, 3)),
+        ("run -- no-such-program-here".to_owned(), 127, Lost(127, 127)),
+        ("run -o /no/dir/x -- true".to_owned(), 125, Lost(125, 125)),
+        ("origin TZ -- true".to_owned(), 0, Lost(0, 0)),
+        ("read /no/such/log".to_owned(), 2, Lost(2, 2)),
+        (format!("read {log}"), 0, Lost(0, 2)),
+        (format!("read -o /dev/stderr {log}"), 0, Lost(2, 0)),
+        (format!("read -o /dev/stdout {log}"), 0, Lost(0, 2)),
+        (format!("diff {log} {log}"), 0, Lost(0, 2)),
+        (format!("origin TZ {}", std::process::id()), 0, Lost(0, 2)),
+        ("prove --runs 1 --set TZ=UTC -- true".to_owned(), 1, Lost(1, 2)),
+        (format!("fix --diff --set TZ=UTC --in {dockerfile}"), 0, Lost(0, 2)),
+        ("undo --list".to_owned(), 0, Lost(0, 2)),
+        ("rules".to_owned(), 0, Lost(0, 2)),
+        ("explain tz-unset".to_owned(), 0, Lost(0, 2)),
+        ("doctor".to_owned(), 0, Lost(0, 2)),
+        ("--version".to_owned(), 0, Lost(0, 2)),
+        ("run --help".to_owned(), 0, Lost(0, 2)),
+    ] {
+        for (redirection, expected) in [
+            ("", status),
+            ("2>&-", no_stderr),
+            ("2>/dev/full", no_stderr),
+            ("2</dev/null", no_stderr),
+            (">&-", no_stdout),
+            (">/dev/full", no_stdout),
+            ("1</dev/null", no_stdout),
+            ("<&- >&-", no_stdout),
+            (">&- 2>&-", no_stdout.max(no_stderr)),
+        ] {
+            // That path opens the file behind the stream again.
+            if words.contains(" /dev/std") && redirection.ends_with("</dev/null") {
+                continue;
+            }
+            let script = format!("{NEEDLESS} {words} {redirection}");
+            let mut shell = command("sh");
+            // The same for both backends, and this one is ready sooner.
+            shell.args(["-c", &script]).env("NEEDLESS_BACKEND", "ptrace");
+            let done = shell.output().unwrap();
+            assert_eq!(done.status.code(), Some(expected), "{script}: {}", stderr(&done));
+            let said = stderr(&done);
+            assert!(!said.contains("internal error"), "{script}: {said}");
+            if no_stdout != status && redirection.contains('>') && !redirection.contains('2') {
+                assert!(said.contains("cannot write"), "{script}: {said}");
+            }
+        }
+        let closed = || {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            Stdio::from(OwnedFd::from(writer))
+        };
+        let script = format!("exec {NEEDLESS} {words}");
+        let mut shell = command("sh");
+        shell.args(["-c", &script]).stderr(closed());
+        // A command that writes into a closed pipe ends by SIGPIPE, which is correct.
+        shell.stdout(if words.starts_with("run") { Stdio::null() } else { closed() });
+        let done = shell.status().unwrap();
+        assert_eq!(done.code(), Some(status), "{script} into closed pipes: {done:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_shown_is_not_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("Dockerfile");
+    std::fs::write(&file, "FROM scratch\n").unwrap();
+    for redirection in [">&-", ">/dev/full"] {
+        let words = format!("fix --yes --set TZ=UTC --in {}", file.display());
+        let script = format!("{NEEDLESS} {words} {redirection}");
+        let done = command("sh").args(["-c", &script]).env("HOME", folder.path()).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{script}: {}", stderr(&done));
+        assert!(assert_one_line(&done).contains("cannot write to standard output"));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "FROM scratch\n", "{script}");
+    }
+}
+
+const LOG: &str = "\
+execve(\"/bin/x\", [\"x\"], 0x7ffd0 /* 3 vars */) = 0
+openat(AT_FDCWD, \"/etc/ld.so.cache\", O_RDONLY|O_CLOEXEC) = 3
+exit_group(0)                           = ?
++++ exited with 0 +++
+";
+
+#[test]
+fn a_signal_to_us_is_the_commands_business() {
+    for (signal, number) in [("TERM", 15), ("INT", 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.json");
+        // Reports that it is ready, and, in the trap of the signal, that it got the signal.
+        let script = format!(
+            "trap 'echo got {number}; exit 9' {signal}; echo ready; while :; do sleep 0.01; done"
+        );
+        let mut child = command(NEEDLESS)
+            .args(["run", "-o", file.to_str().unwrap(), "--", "sh", "-c", &script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        let kill = command("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        assert_eq!(lines.next().unwrap().unwrap(), format!("got {number}"));
+        assert_eq!(child.wait().unwrap().code(), Some(9));
+        let report = std::fs::read_to_string(&file).unwrap();
+        assert!(report.contains("needless.report/1"));
+    }
+}
+
+#[test]
+fn a_command_that_a_signal_to_us_ends_is_reported_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.json");
+    let mut child = command(NEEDLESS)
+        .args(["run", "-o", file.to_str().unwrap(), "--", "sh", "-c", "echo ready; exec sleep 600"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    assert!(command("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("needless.report/1"));
+    assert_eq!(names(folder.path()), ["x.json"]);
+}
+
+#[test]
+fn a_command_without_a_reader_ends_by_sigpipe_as_without_us() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut child = command(NEEDLESS);
+    child.args(["run", "--", "sh", "-c", "echo lost; exit 1"]).stdout(OwnedFd::from(writer));
+    // dash reports it and ends with 2, bash ends by the signal: needless must not change either.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut alone = command("sh");
+    alone.args(["-c", "echo lost; exit 1"]).stdout(OwnedFd::from(writer));
+    assert_eq!(child.output().unwrap().status, alone.output().unwrap().status);
+}
+
+#[test]
+fn an_unprivileged_user_finds_the_same() {
+    let Some(sample) = testee("packagecloud") else { return };
+    let Some(user) = as_ordinary_user() else { return };
+    let folder = open_folder();
+    let (binary, own) = (folder.path().join("needless"), folder.path().join("sample"));
+    copy(NEEDLESS, &binary);
+    copy(&sample, &own);
+    let (binary, own) = (binary.to_str().unwrap(), own.to_str().unwrap());
+    let done = command_of(&[user, &[binary, "run", "--format", "json", "--", own]].concat())
+        .current_dir("/")
+        .output()
+        .unwrap();
+    let report: serde_json::Value =
+        serde_json::from_slice(&done.stderr).unwrap_or_else(|e| panic!("{e}: {}", stderr(&done)));
+    assert_eq!(found(&report), [("tz-unset", 9, 10)]);
+    assert_eq!(finding(&report, "tz-unset")["stage"], "explained");
+}
+
+#[test]
+fn the_command_keeps_the_capabilities_that_needless_gives_up() {
+    if root().is_none() || !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let own = "grep Cap /proc/self/status";
+    let native = command("sh").args(["-c", own]).output().unwrap();
+    let wrapped = |script: &str| {
+        let mut needless = command(NEEDLESS);
+        needless.args(["run", "--backend", "ebpf", "-o"]).arg(&report).args(["--", "sh", "-c"]);
+        let done = needless.arg(script).output().unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        stdout(&done)
+    };
+    assert_eq!(wrapped(own), stdout(&native));
+    for set in ["Prm", "Eff", "Bnd"] {
+        let held = wrapped(&format!("sed -n 's/^Cap{set}:.//p' /proc/$PPID/status"));
+        let held = u64::from_str_radix(held.trim(), 16).unwrap();
+        assert_eq!(held & !OBSERVING, 0, "{set} {held:x}");
+    }
+}
+
+#[test]
+fn a_mistake_on_the_command_line_gets_the_advice_that_fits() {
+    for (words, says, not) in [
+        (&["attach", "nginx"][..], "$(pidof NAME)", "invalid digit"),
+        (&["attach", "1,2"], "expected a process id", "invalid digit"),
+        (&["-p", "1"], "needless attach PID", "-- -p"),
+        (&["attach", "-p", "1"], "needless attach PID", "-- -p"),
+        (&["run", "-c", "ls"], "--all counts every call", "-- -c"),
+        (&["origin", "TZ", "-p", "1"], "needless origin VAR PID", "attach"),
+        (&["prove", "-p", "1"], "use --pid", "attach"),
+        (&["run", "-f", "ls"], "children of a command are always observed", "-- -f"),
+        (&["run", "-e", "trace=open", "ls"], "--rule and --ignore", "-- -e"),
+        (&["run", "-T", "ls"], "needless read reads", "-- -T"),
+        (&["host", "--top", "x"], "expected a whole number", "digit"),
+        (&["prove", "--runs", "0", "--", "ls"], "from 1 to 2000", "digit"),
+        (&["fix", "--set", "TZ", "--unit", "cron"], "--unset VAR removes a variable", "drop-in"),
+        (&["rnu", "--", "ls"], "'run'", "panic"),
+        (&["ls"], "put run before it", "similar"),
+        (&["help", "nonsense"], "nonsense", "put run before it"),
+        (&["explain", "tzunset"], "perhaps tz-unset", "panic"),
+        (&["run", "--rule", "tz-unser", "--", "true"], "perhaps tz-unset", "usage"),
+        (&["run", "--rule", "locale", "--", "true"], "locale-alias", "panic"),
+        (&["run", "--rule", "banana", "--", "true"], "no such rule; ", "perhaps"),
+    ] {
+        let done = needless(words);
+        let said = stderr(&done);
+        assert_eq!(done.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(says) && !said.contains(not), "{words:?}: {said}");
+    }
+    // An invalid value from the environment is reported as the variable's.
+    for (words, names_it) in [
+        (&["run", "--", "true"][..], true),
+        (&["run", "--", "true", "--format", "x"], true),
+        (&["run", "--format", "xyz", "--", "true"], false),
+    ] {
+        let done = command(NEEDLESS).env("NEEDLESS_FORMAT", "xyz").args(words).output().unwrap();
+        let said = stderr(&done);
+        assert_eq!(said.contains("for 'NEEDLESS_FORMAT'"), names_it, "{words:?}: {said}");
+        assert_eq!(said.contains("--format <FORMAT>"), !names_it, "{words:?}: {said}");
+    }
+}

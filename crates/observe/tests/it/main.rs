@@ -1,0 +1,7 @@
+//! The tests of this crate that see it from outside: one program, so that what they share is compiled once.
+
+mod another_root;
+mod doctor;
+mod locale;
+mod relative;
+mod sites;

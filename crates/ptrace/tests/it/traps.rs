@@ -1,0 +1,156 @@
+//! What is hard for a tracer that puts code into a program: signals at any moment, pointers to nowhere, threads, forks.
+
+use super::common::*;
+use needless_fixtures::expectations;
+use needless_model::Query;
+use std::ffi::OsString;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Stdio;
+
+/// What it prints, its exit status, and what needless counted and said.
+fn observed(
+    run: Option<&Path>,
+    argv: &[OsString],
+    folder: &Path,
+    user: Option<u32>,
+) -> (String, Option<i32>, String) {
+    let file = folder.join("counts");
+    let mut words =
+        run.map_or(Vec::new(), |run| vec![run.into(), "-o".into(), file.clone().into()]);
+    words.extend(argv.iter().cloned());
+    let mut run = command(&words[0], folder);
+    if let Some(user) = user {
+        run.uid(user).gid(user);
+    }
+    let output = run.args(&words[1..]).stdout(Stdio::piped()).output().unwrap();
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code(), text)
+}
+
+/// Runs `traps` with and without us: it prints the same, and its calls are counted. Returns what was counted.
+fn same(name: &str, arguments: &[&str]) -> Option<String> {
+    same_as(None, name, arguments)
+}
+
+/// The same, as an ordinary user.
+fn same_as(user: Option<u32>, name: &str, arguments: &[&str]) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+    // Where everybody may execute them.
+    let here = |program: &Path, name: &str| {
+        let copy = folder.path().join(name);
+        std::fs::copy(program, &copy).unwrap();
+        copy
+    };
+    let program = here(&testee(name)?, name);
+    let run = here(env!("CARGO_BIN_EXE_ptrace-run-patched").as_ref(), "run");
+    let argv: Vec<OsString> =
+        [program.into()].into_iter().chain(arguments.iter().map(OsString::from)).collect();
+    let (printed, status, _) = observed(None, &argv, folder.path(), user);
+    assert!(status == Some(0) && !printed.is_empty(), "{argv:?}: {printed}");
+    let (with_us, status, counted) = observed(Some(&run), &argv, folder.path(), user);
+    assert_eq!((with_us.as_str(), status), (printed.as_str(), Some(0)), "{argv:?}");
+    for expected in expectations(&printed) {
+        let rows = counted.lines().filter_map(|line| {
+            let [count, call, outcome, path]: [&str; 4] =
+                line.split('\t').collect::<Vec<_>>().try_into().ok()?;
+            let same = Query::of(call).verb() == expected.question
+                && (path, outcome) == (&*expected.path, &*expected.outcome);
+            same.then(|| count.parse::<u64>().unwrap())
+        });
+        assert_eq!(rows.sum::<u64>(), expected.count, "{argv:?}: {expected:?}\n{counted}");
+    }
+    Some(counted)
+}
+
+#[test]
+fn a_handler_sees_no_stack_that_ends_in_the_stub() {
+    for name in ["traps", "traps-static"] {
+        same(name, &["signals", "20000"]);
+    }
+}
+
+#[test]
+fn a_handler_may_leave_by_a_jump() {
+    same("traps", &["jumps", "20000"]);
+}
+
+#[test]
+fn pointers_to_nowhere_fail_as_they_do() {
+    for name in ["traps", "traps-static"] {
+        let Some(counted) = same(name, &["pointers", "50"]) else { return };
+        // What the kernel could not read we cannot either: as many as with stops.
+        assert!(counted.contains("# lost paths_unreadable"), "{counted}");
+    }
+}
+
+#[test]
+fn a_call_that_waits_is_interrupted_or_goes_on() {
+    same("traps", &["pipes", "1"]);
+}
+
+#[test]
+fn threads_and_their_forks_count_themselves() {
+    for _ in 0..5 {
+        same("traps", &["threads", "20000"]);
+    }
+}
+
+#[test]
+fn children_that_share_memory_or_do_not_are_distinguished() {
+    same("traps", &["family", "100"]);
+}
+
+#[test]
+fn a_program_that_uses_our_address_gets_it() {
+    let Some(counted) = same("traps", &["taken", "50"]) else { return };
+    assert!(counted.contains("no longer patched"), "{counted}");
+    let Some(counted) = same("traps-static", &["taken", "50"]) else { return };
+    assert!(counted.contains("is not patched"), "{counted}");
+    for (name, how) in [("traps", "covered"), ("traps", "unmapped"), ("traps-static", "covered")] {
+        let Some(counted) = same(name, &[how, "50"]) else { return };
+        assert!(counted.contains("no longer patched"), "{name} {how}: {counted}");
+    }
+}
+
+#[test]
+fn a_program_that_reserves_all_that_is_near_is_patched_all_the_same() {
+    let Some(program) = testee("confined") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let argv = [program.into_os_string(), "reserved".into(), "1000".into()];
+    let (table, comments) = ours(&["--patch"], &argv, folder.path());
+    assert_eq!(table[&("access".into(), "ENOENT".into(), "/missing/confined".into())], 1000);
+    // Of calls that stop most answers are assumed; those of patched sites are known.
+    let about = comments.iter().find(|comment| comment.starts_with("repeated")).unwrap();
+    let assumed: u64 = about.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(assumed < 100, "{about}");
+}
+
+#[test]
+fn a_program_without_a_free_page_near_its_code_is_said_not_to_be_patched() {
+    let Some(program) = testee("confined") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let argv = [program.into_os_string(), "full".into(), "1000".into()];
+    let (table, comments) = ours(&["--patch"], &argv, folder.path());
+    assert_eq!(table[&("access".into(), "ENOENT".into(), "/missing/confined".into())], 1000);
+    let why = "confined is not patched, so its calls stop: no page is free";
+    assert!(comments.iter().any(|comment| comment.contains(why)), "{comments:?}");
+}
+
+/// A tracer without rights cannot write into such a process.
+#[test]
+fn a_filter_in_a_process_with_closed_memory_sees_no_call_of_ours() {
+    // By root too, who can.
+    let ordinary = is_root().is_ok().then_some(65534);
+    for user in [None, ordinary] {
+        same_as(user, "confined", &["closed", "50"]);
+    }
+}
+
+#[test]
+fn calls_are_made_from_where_a_program_allows_them() {
+    same("confined", &["dispatch", "50"]);
+}

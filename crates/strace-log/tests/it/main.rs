@@ -1,0 +1,9 @@
+//! The tests of this crate that see it from outside: one program, so that what they share is compiled once.
+
+mod bounds;
+mod common;
+mod corpus;
+mod layouts;
+mod live;
+mod properties;
+mod two_paths;

@@ -1,0 +1,3 @@
+//! The tests of this crate that see it from outside: one program, so that what they share is compiled once.
+
+mod lab;
