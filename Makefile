@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build fleet fleet-deb install uninstall deb rpm reproducible check test bench cases workloads peers peers-sample lab audit asan models oracle cross kernels
+.PHONY: demo build fleet fleet-deb install uninstall deb rpm reproducible check test test-long bench cases workloads peers peers-sample lab audit asan models oracle cross kernels
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -45,8 +45,11 @@ reproducible: ## is the optimised program the same, byte for byte, in whatever f
 check: ## the inner loop: format, laws of the house, lints, unit tests; no root needed, minutes
 	@scripts/check
 
-test:  ## everything: format, lints, laws of the house, all tests, the README's examples
+test:  ## all that a change can break: format, laws of the house, lints, tests, the README's examples; a quarter of an hour
 	@scripts/test
+
+test-long: ## the rest: kills, peers, engines, packages, bare systems, emulators; hours. PARTS="kills fleet" runs these
+	@scripts/test-long $(PARTS)
 
 bench: ## speed beside strace, as ratios within one run
 	@scripts/install build

@@ -6,6 +6,7 @@ rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 # Kept below target/, so that removing target/ removes it.
 deny=$PWD/target/tools/bin/cargo-deny
+nextest=$PWD/target/tools/bin/cargo-nextest
 
 say() { printf 'needless: %s\n' "$*" >&2; }
 
@@ -14,7 +15,18 @@ die() {
     exit 1
 }
 
-heading() { printf '\n== %s\n' "$*"; }
+# Begins a step. say_times prints how long each took.
+heading() {
+    printf '\n== %s\n' "$*"
+    times=${times-}${step:+$(($(date +%s) - step_began)) s  $step
+}
+    step=$* step_began=$(date +%s)
+}
+
+say_times() {
+    heading "times of the steps"
+    printf '%s' "$times" | sed 's/^/  /'
+}
 
 # at_least 1.88 1.96.0: whether the second version is not older than the first.
 at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
@@ -59,6 +71,34 @@ plan() {
     case $answer in [Nn]*) die "nothing was done" ;; esac
 }
 
+# A registry may fail for a moment: what only fetches and builds is tried three times.
+thrice() { # thrice COMMAND…
+    "$@" || { sleep 10 && "$@"; } || { sleep 20 && "$@"; }
+}
+
+check_format() {
+    cargo fmt --all --check
+    # Rules and formats are declared by macros, which cargo fmt does not look into.
+    rustfmt --edition 2024 --check crates/rules/src/*.rs crates/rules/src/tests/*.rs crates/report/src/*/*.rs
+}
+
+# check_lints [cargo's options]: a warning is an error, but for those that only a newer toolchain than any we have seen
+# knows: what was right yesterday does not fail tomorrow.
+check_lints() {
+    if at_least "$(cargo_version)" 1.99.99; then
+        cargo clippy --locked "$@" -- -D warnings
+    else
+        cargo clippy --locked "$@"
+    fi
+}
+
+# What all tests need, compiled as the tests are: other choices of packages would compile their dependencies again.
+build_all() { cargo build --workspace --all-targets --locked; }
+
+# run_tests [cargo nextest's options]. Where a script runs us in the background, SIGINT is ignored (POSIX sh, 2.11) by all
+# that is run here, too; some tests send it.
+run_tests() { env --default-signal "$nextest" nextest run --workspace --locked "$@"; }
+
 # Makes the file to which each skipped test appends its reason, a tab and its name (tools/fixtures).
 count_skipped() {
     NEEDLESS_SKIPPED=$(mktemp)
@@ -78,7 +118,20 @@ say_skipped() {
     reasons=$(sort -u "$NEEDLESS_SKIPPED" | cut -f 1 | uniq -c | sort -k 1,1nr -k 2 \
         | awk '{ count = $1; $1 = ""; printf "%s%d%s", comma, count, $0; comma = ", " }')
     printf '\nskipped: %d test%s: %s\n' "$tests" "$plural" "$reasons"
+    if [ -n "${NEEDLESS_UNFETCHED-}" ]; then
+        # Tests that lack something else have failed.
+        printf 'not fetched: %s\n' "$NEEDLESS_UNFETCHED"
+        return
+    fi
     [ -z "${CI-}" ]
+}
+
+# Lets tests be skipped for want of what scripts/install could not fetch this time.
+note_unfetched() {
+    [ -s target/tools/unfetched ] || return 0
+    NEEDLESS_UNFETCHED=$(sort -u target/tools/unfetched | paste -s -d , | sed 's/,/, /g')
+    export NEEDLESS_UNFETCHED
+    say "not fetched: $NEEDLESS_UNFETCHED: tests that need one of these are skipped"
 }
 
 # Sets version, SOURCE_DATE_EPOCH and maintainer as packages have them. What is no release sorts before it, and by the time of its commit.

@@ -35,9 +35,16 @@ def apt(*words):
         places = {f"{line[2]} {line[3]} main\n" for line in fields}
         (PEER / "new").write_text("".join(f"{kind} {place}" for place in sorted(places) for kind in ("deb", "deb-src")))
         (PEER / "new").rename(PEER / "sources.list")
+    update = lambda: call("apt-get", "-q", *own, "update", stdout=sys.stderr)
+    fetch = lambda: call("apt-get", "-q", *own, *words, stdout=sys.stderr, cwd=PEER)
     if not any((PEER / "lists").glob("*Sources*")):
-        call("apt-get", "-q", *own, "update", stdout=sys.stderr)
-    call("apt-get", "-q", *own, *words, stdout=sys.stderr, cwd=PEER)
+        update()
+    try:
+        fetch()
+    except subprocess.CalledProcessError:
+        # Old lists name files that the mirror no longer has.
+        update()
+        fetch()
 
 
 def run(command, place, out, err, limit, as_root=False, environment=None):

@@ -4,7 +4,6 @@
 use needless_environment::{ConfigFormat, Edit, GITHUB_WORKFLOW, GITLAB_CI};
 use needless_fixtures::reference_python;
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// What a schema says of texts, and their variables: at the top, and of each job.
 const READER: &str = r#"
@@ -34,7 +33,7 @@ print(json.dumps([read(text) for text in asked["texts"]]))
 
 fn read(schema: &str, key: &str, texts: &[&str]) -> Option<Vec<Value>> {
     let asked = json!({ "schema": schema, "key": key, "texts": texts }).to_string();
-    let said = reference_python(Path::new(env!("CARGO_TARGET_TMPDIR")), READER, &asked)?;
+    let said = reference_python(READER, &asked)?;
     Some(serde_json::from_str(&said).unwrap())
 }
 

@@ -3,6 +3,7 @@
 use needless_environment::{
     ConfigLocation, Disk, Journal, Request, Subject, format_of_file, merged, plan, resolve,
 };
+use needless_fixtures::thorough;
 use needless_model::Confidence;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -150,7 +151,9 @@ fn no_secret_is_shown() {
         0,
         ("etc/default/web".into(), "export API_KEY=Zq8hunter\nexport B=kR4tail\n".into()),
     );
-    for (at, (path, text)) in files.into_iter().enumerate() {
+    // No stride of the lists, so that each format has shapes, and each shape a format.
+    let step = if thorough() { 1 } else { 5 };
+    for (at, (path, text)) in files.into_iter().enumerate().step_by(step) {
         let file = root.join(&path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, &text).unwrap();
@@ -193,7 +196,8 @@ fn no_secret_is_shown() {
             }
         }
     }
-    assert!(planned > 1000 && named > 1000, "{planned} changes, {named} with their variable");
+    let most = 1000 / step;
+    assert!(planned > most && named > most, "{planned} changes, {named} with their variable");
 }
 
 /// Neither what a conflict nor what the list of changes says has a value that may be a secret.

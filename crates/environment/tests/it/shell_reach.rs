@@ -1,7 +1,7 @@
 //! Which lines of a shell file count, compared with what the shells themselves do.
 
 use needless_environment::{ConfigFormat, Edit, PROFILE_D, Reach, WRAPPER};
-use needless_fixtures::needed;
+use needless_fixtures::{needed, thorough};
 use std::path::Path;
 use std::process::Command;
 
@@ -138,8 +138,9 @@ fn what_is_certain_is_what_a_shell_does() {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
+    let rounds = if thorough() { 450 } else { PARTS.len() + 60 };
     for shell in shells() {
-        for round in 0..450_usize {
+        for round in 0..rounds {
             let mut text = String::new();
             let once = PARTS.get(round).copied().unwrap_or_default();
             for at in 0..1 + random(5) {

@@ -100,7 +100,7 @@ fn what_passes_is_decoded_in_bounded_memory() {
         let seed = std::env::var("NEEDLESS_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
         eprintln!("NEEDLESS_SEED={seed}");
-        let done = limited("what_passes_is_decoded_in_bounded_memory", seed);
+        let done = limited("hostile::what_passes_is_decoded_in_bounded_memory", seed);
         let said = String::from_utf8_lossy(&done.stdout);
         assert!(done.status.success(), "seed {seed}: {}: {said}", done.status);
         assert!(said.contains("1 passed"), "{said}");
@@ -146,7 +146,7 @@ fn without_the_look_a_number_ends_the_process() {
         let _ = catch_unwind(AssertUnwindSafe(|| decode(file)));
         return;
     }
-    let done = limited("without_the_look_a_number_ends_the_process", 1);
+    let done = limited("hostile::without_the_look_a_number_ends_the_process", 1);
     assert_eq!(done.status.signal(), Some(6), "{done:?}");
 }
 
@@ -156,7 +156,8 @@ fn what_agents_write_and_wrote_passes() {
     for bytes in [
         window(),
         parquet(&AgentWindow::default(), &[]).unwrap(),
-        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/first.parquet")).unwrap(),
+        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/first.parquet"))
+            .unwrap(),
     ] {
         file.set_len(0).unwrap();
         file.write_all_at(&bytes, 0).unwrap();

@@ -14,6 +14,7 @@ fn fill() -> PathBuf {
 }
 
 #[test]
+#[ignore = "long: kills at random"]
 fn what_is_in_the_ring_is_whole_whenever_its_writer_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let ring = folder.path().join("ring");

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 fn first() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/first.parquet")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/first.parquet")
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `inspect_elf` and `fill_libcs` on programs compiled here.
 
-use needless_fixtures::{needed, skipped};
+use needless_fixtures::{go, needed};
 use needless_host::{Roots, fill_libcs, inspect_elf};
 use needless_model::{Libc, ProcId, Process, Profile, Runtime, Spawn};
 use std::fs::{self, File};
@@ -102,13 +102,9 @@ fn go_programs_are_go() {
     let source = dir.path().join("a.go");
     fs::write(&source, "package main\nfunc main() {}\n").unwrap();
     let program = dir.path().join("program");
-    let mut go = Command::new("go");
+    let Some(mut go) = go() else { return };
     go.args(["build", "-ldflags=-s -w", "-o"]).args([&program, &source]);
-    // Shared between runs: Go compiles its whole library first.
-    match go.env("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go")).status() {
-        Ok(status) => assert!(status.success()),
-        Err(error) => return skipped(format!("go: {error}")),
-    }
+    assert!(go.status().unwrap().success());
     assert_eq!(filled(&program), (Libc::Static, Runtime::Go));
 }
 

@@ -44,9 +44,7 @@ print(json.dumps([[case.get("name"), case.find("failure").text] for case in fail
 "#;
 
 fn reference(script: &str, file: &Path) -> Option<Value> {
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let text =
-        needless_fixtures::reference_python(scratch, script, &fs::read_to_string(file).unwrap());
+    let text = needless_fixtures::reference_python(script, &fs::read_to_string(file).unwrap());
     text.map(|text| serde_json::from_str(&text).unwrap())
 }
 

@@ -1,21 +1,17 @@
 //! Reports that other programs draw: each is read by the program that it is for, and holds every call.
 
 use crate::common::*;
+use needless_fixtures::{go, tool};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// A program may have such a name.
 const NAME: &[u8] = b"a;7\nc|`d`<i>\xff";
 /// How the formats write it.
 const SHOWN: &str = "a;7\\nc|`d`<i>\u{fffd}";
-
-fn tool(path: &str) -> Option<PathBuf> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools").join(path);
-    needed(file.exists().then_some(file).ok_or(format!("target/tools/{path} is not there")))
-}
 
 /// Reports of one run of a program with that name, in every format: the folder that they are in.
 fn reports() -> Option<tempfile::TempDir> {
@@ -95,18 +91,12 @@ fn imported(file: &Path) -> Option<Vec<(String, u64, Vec<String>)>> {
 
 /// `go tool pprof OPTIONS FILE`.
 fn pprof(options: &[&str], file: &Path) -> Option<String> {
-    // Newer versions of Go build it when it is first used.
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
-    let mut go = Command::new("go");
-    go.env("GOCACHE", cache).env("PPROF_TMPDIR", file.parent().unwrap()).env("LC_ALL", "C");
+    let mut go = go()?;
+    go.env("PPROF_TMPDIR", file.parent().unwrap()).env("LC_ALL", "C");
     go.args(["tool", "pprof", "-symbolize=none"]).args(options).arg(file);
-    match go.output() {
-        Err(error) => needed(Err(format!("no Go: {error}"))),
-        Ok(done) => {
-            assert!(done.status.success(), "{}", stderr(&done));
-            Some(stdout(&done))
-        }
-    }
+    let done = go.output().unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
+    Some(stdout(&done))
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Call sites of programs compiled here, by real traces.
 
-use needless_fixtures::skipped;
+use needless_fixtures::go;
 use needless_host::{Roots, fill_libcs};
 use needless_launch::{Launch, Stdio};
 use needless_model::{CallSite, Fact, Profile};
@@ -175,17 +175,14 @@ func main() {
     let (file, program) = (scratch.0.path().join("app.go"), scratch.0.path().join("app"));
     fs::write(&file, source).unwrap();
     let build = |options: &str| {
-        let mut go = Command::new("go");
+        let mut go = go()?;
         go.args(["build", options, "-o"]).args([&program, &file]);
-        // Shared between runs: Go compiles its whole library first.
-        go.env("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go")).status()
+        Some(go.status().unwrap().success())
     };
-    match build("-ldflags=") {
-        Ok(status) => assert!(status.success()),
-        Err(error) => return skipped(format!("go: {error}")),
-    }
+    let Some(built) = build("-ldflags=") else { return };
+    assert!(built);
     assert_eq!(only_site(&run(&program, &[])), "main.ask+N");
-    assert!(build("-ldflags=-s -w").unwrap().success());
+    assert_eq!(build("-ldflags=-s -w"), Some(true));
     assert!(
         sites(&run(&program, &[])).is_empty(),
         "stripped: no symbol shows where its library ends"

@@ -96,6 +96,7 @@ fn tracer_of(pid: u32) -> i32 {
 }
 
 #[test]
+#[ignore = "long: kills at random"]
 fn a_tracer_that_is_killed_while_it_patches_does_no_harm() {
     let Some(program) = testee("traps") else { return };
     let program = program.to_str().unwrap();

@@ -28,6 +28,7 @@ fn number(variable: &str, default: u64) -> u64 {
 }
 
 #[test]
+#[ignore = "long: every zone, then half a minute of chance"]
 fn the_c_library_answers_the_same() {
     let goal = number("NEEDLESS_ORACLE", 0);
     let seconds = number("NEEDLESS_ORACLE_SECONDS", if goal == 0 { SECONDS } else { 0 });

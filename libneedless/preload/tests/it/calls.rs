@@ -134,7 +134,7 @@ fn needs_the_c_library_alone_of_any_version() {
 }
 
 #[test]
-#[ignore = "a measurement of two minutes: -- --ignored --nocapture"]
+#[ignore = "long: a measurement of two minutes"]
 fn how_soon_a_changed_file_is_seen() {
     if !may_mount() {
         return;

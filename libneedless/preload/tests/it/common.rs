@@ -1,4 +1,4 @@
-//! The library and the C programs that the tests run, built once per test binary.
+//! The library and the C programs that the tests run, built once by each process of the tests.
 
 use needless_fixtures::needed;
 use std::path::{Path, PathBuf};
@@ -52,9 +52,10 @@ pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
     let suffix = options.concat().replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let out = made_in();
-    // Tests in other threads may compile the same program: each writes a file of its own and renames it.
+    // Tests in other threads and processes may compile the same program: each writes a file of its own and renames it.
     static MADE: AtomicUsize = AtomicUsize::new(0);
-    let made = out.join(format!("{name}{suffix}.{}", MADE.fetch_add(1, Ordering::Relaxed)));
+    let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+    let made = out.join(format!("{name}{suffix}.{process}.{number}"));
     let target = out.join(format!("{name}{suffix}"));
     // Another for `make asan`.
     let ours = || std::env::var("PRELOAD_TEST_CC").unwrap_or_else(|_| "cc".to_owned());

@@ -26,6 +26,7 @@ fn results(python: &str, name: &str, tz: Option<&str>, preloaded: bool) -> Strin
 }
 
 #[test]
+#[ignore = "long: two minutes of Python's own tests"]
 fn tests_of_time_and_datetime_pass() {
     let Some(python) = python() else { return };
     // The second takes twenty seconds each time.

@@ -73,7 +73,7 @@ fn a_name_that_is_taken_or_malformed_changes_nothing() {
 
 /// Each is one file and its entry: nothing else has to change for it to compile and to pass the tests.
 #[test]
-#[ignore = "compiles three crates, some minutes of CPU the first time: `make test` runs it"]
+#[ignore = "long: compiles three crates, some minutes of CPU the first time"]
 fn what_is_begun_builds_and_passes() {
     let copy = copy();
     begun(copy.path(), &["new-rule", "toy-question"]);
