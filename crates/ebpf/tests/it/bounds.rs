@@ -2,48 +2,9 @@
 
 use crate::common::*;
 use needless_ebpf::{Room, Session, SessionOptions};
-use needless_model::{Fact, Limits, Loss, Profile, Query, Target};
+use needless_model::{Fact, Loss, Profile, Query, Target};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::time::Duration;
-
-fn tiny(all: bool) -> SessionOptions {
-    let limits = Limits { rows: 16, ..options().limits };
-    SessionOptions { all, limits, ..options() }
-}
-
-#[test]
-fn tiny_maps_fold_and_keep_the_totals() {
-    let folder = tempfile::tempdir().unwrap();
-    if !possible() {
-        return;
-    }
-    for (name, arguments) in [
-        ("every_path_call", &[][..]),
-        ("many_paths", &["500", "3"]),
-        ("fork_storm", &["100"]),
-        ("vfork_exec", &["10"]),
-    ] {
-        let Some(testee) = testee(name) else { continue };
-        for all in [false, true] {
-            let mut command = command(&testee, folder.path());
-            command.args(arguments);
-            let whole = observed(&SessionOptions { all, ..options() }, &mut command).profile;
-            let bounded = observed(&tiny(all), &mut command).profile;
-            assert!(!whole.lost.contains_key(&Loss::FoldedRows), "{name}: {:?}", whole.lost);
-            assert_eq!(bounded.totals.path_calls, whole.totals.path_calls, "{name} {all}");
-            // How often a parent waits is up to the scheduler.
-            if name != "fork_storm" || !all {
-                assert_eq!(bounded.totals.calls, whole.totals.calls, "{name} {all}");
-            }
-            let rows: u64 = bounded.rows.iter().map(|row| row.count).sum();
-            assert_eq!(rows, bounded.totals.calls, "{name} {all}");
-            assert!(bounded.lost[&Loss::FoldedRows] > 0, "{name} {all}: {:?}", bounded.lost);
-            assert!(!bounded.lost.contains_key(&Loss::Uncounted), "{:?}", bounded.lost);
-            assert!(bounded.rows.iter().any(|row| row.target == Target::Folded), "{name}");
-            assert!(bounded.rows.len() < whole.rows.len(), "{name} {all}");
-        }
-    }
-}
 
 #[test]
 fn rows_that_make_way_for_others_lose_nothing() {
@@ -239,26 +200,6 @@ fn unrecorded_processes_are_reported_and_their_calls_counted() {
         // The other call is made by the loader.
         assert_eq!(asked.map(|row| row.count).sum::<u64>(), 20_001);
         assert!(profile.processes.len() < 20_001);
-    }
-}
-
-#[test]
-fn paths_that_cannot_be_read_are_said_and_the_others_are_where_they_belong() {
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["every_path_call", "every_path_call-i386"] {
-        let Some(testee) = testee(name).filter(|_| possible()) else { return };
-        for all in [false, true] {
-            let options = SessionOptions { all, ..options() };
-            let profile = observed(&options, &mut command(&testee, folder.path())).profile;
-            assert_eq!(profile.lost[&Loss::NoPath], 1, "{name}: {:?}", profile.lost);
-            assert_eq!(profile.lost.len(), 1, "{:?}", profile.lost);
-            assert_eq!(sum(&profile, Query::OpenWrite, "/missing/x").0, 3, "open, creat, openat2");
-            assert_eq!(sum(&profile, Query::Open, "/missing/x").0, 2, "open, openat2");
-            assert_eq!(sum(&profile, Query::Lstat, "missing/relative").0, 1, "of a descriptor");
-            let of_a_descriptor =
-                profile.rows.iter().filter(|r| matches!(r.target, Target::Dir(_)));
-            assert!(of_a_descriptor.count() > 10);
-        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::common::*;
 use needless_ebpf::{Session, SessionOptions};
-use needless_model::{CallId, Env, Exit, Fact, Profile, Query, Spawn, Target, WaitsOn};
+use needless_fixtures::backend::processes::{Asked, Observes};
+use needless_model::{CallId, Limits, Profile, Query, Spawn, WaitsOn};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -16,21 +17,6 @@ fn of_sh(script: &str) -> Option<Profile> {
     let sh = needed(program("sh")).filter(|_| possible())?;
     let folder = folder();
     Some(profile(&options(), command(sh, folder.path()).args(["-c", script])))
-}
-
-#[test]
-fn how_a_process_ends_is_known() {
-    let Some(profile) = of_sh("exit 6") else { return };
-    assert_eq!(profile.processes[0].exit, Some(Exit::Code(6)));
-    let Some(profile) = of_sh("kill -9 $$") else { return };
-    assert_eq!(profile.processes[0].exit, Some(Exit::Signal(9)));
-    let Some(profile) = of_sh(
-        "(kill -STOP $(exec sh -c 'echo $PPID'); exit 4) & sleep 0.1; kill -CONT $!; wait $!",
-    ) else {
-        return;
-    };
-    assert_eq!(profile.processes[0].exit, Some(Exit::Code(4)));
-    assert!(profile.processes.iter().all(|p| !matches!(p.exit, Some(Exit::Signal(_)))));
 }
 
 #[test]
@@ -108,67 +94,17 @@ fn what_calls_waited_for_is_counted_apart() {
 }
 
 #[test]
-fn every_exec_shows_its_watched_variables_and_no_others() {
-    let Some(testee) = testee("vfork_exec").filter(|_| possible()) else { return };
-    let folder = folder();
-    let mut command = command(testee, folder.path());
-    command.env("TZ", ":/etc/localtime").env("PASSWORD", "swordfish").args(["200", "argument"]);
-    let profile = profile(&options(), &mut command);
-    assert!(profile.facts.has(Fact::Environment));
-    assert_eq!(profile.processes.len(), 801);
-    for process in &profile.processes {
-        let Env::Known(kept) = &process.env else { panic!("{process:?}") };
-        let kept: Vec<_> = kept.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        assert_eq!(kept, [("TZ", ":/etc/localtime")]);
-        assert_eq!((process.secure, process.shares_root), (Some(false), true));
-        assert_eq!(process.name(), "vfork_exec");
-    }
-    let printed = format!("{profile:?}");
-    assert!(printed.contains("/missing/vfork_exec") && !printed.contains("swordfish"));
-}
-
-#[test]
-fn an_environment_is_not_half_known() {
-    let Some(testee) = testee("vfork_exec").filter(|_| possible()) else { return };
-    let folder = folder();
-    let mut command = command(testee, folder.path());
-    // Longer than the part that is sent; TZ may be in either half.
-    command.env("A", "x".repeat(20_000)).env("TZ", "UTC").env("Z", "x".repeat(20_000)).arg("3");
-    let profile = profile(&options(), &mut command);
-    for process in &profile.processes {
-        let tz = process.env.get("TZ");
-        assert!(tz.is_none() || tz == Some(Some("UTC")), "{process:?}");
-    }
-}
-
-#[test]
-fn relative_paths_are_absolute_where_the_directory_is_known() {
+fn relative_paths_of_a_thread_with_a_directory_of_its_own_stay_relative() {
     let Some(testee) = testee("moves").filter(|_| possible()) else { return };
-    let asked = |profile: &Profile, path: &str| sum(profile, Query::Access, path).0;
-    // The first directory is that of needless, or the command is launched in another one.
-    let (here, elsewhere) = (std::env::current_dir().unwrap(), folder());
-    let started_here = profile(&options(), &mut std::process::Command::new(&testee));
-    let started_there = profile(&options(), &mut command(&testee, elsewhere.path()));
-    for (profile, first) in [(started_here, &*here), (started_there, elsewhere.path())] {
-        let below = |path: &str| first.join(path).to_str().unwrap().to_owned();
-        assert_eq!(sum(&profile, Query::Access, &below("missing/moves")), (2, 1));
-        assert_eq!(asked(&profile, &below("missing/child_before")), 1);
-        assert_eq!(asked(&profile, "/usr/missing/moves"), 1);
-        assert_eq!(asked(&profile, "/usr/share/missing/moves"), 1);
-        assert_eq!(asked(&profile, "/usr/share/missing/child_after"), 1);
-        assert_eq!(asked(&profile, "/usr/share/missing/after_exec"), 1);
-        let unknown = profile.rows.iter().filter(|row| matches!(row.target, Target::Cwd(_)));
-        assert_eq!(unknown.count(), 0);
-    }
-    let mut alone = command(&testee, elsewhere.path());
-    let profile = profile(&options(), alone.arg("thread"));
-    assert_eq!(asked(&profile, "missing/alone"), 1, "in a directory of the thread alone");
-    let below = elsewhere.path().join("missing/moves");
-    assert_eq!(asked(&profile, below.to_str().unwrap()), 1);
+    let folder = folder();
+    let profile = profile(&options(), command(&testee, folder.path()).arg("thread"));
+    let asked = |path: &str| sum(&profile, Query::Access, path).0;
+    assert_eq!(asked("missing/alone"), 1);
+    assert_eq!(asked(folder.path().join("missing/moves").to_str().unwrap()), 1);
 }
 
 #[test]
-fn relative_paths_below_another_root_and_below_a_removed_directory() {
+fn relative_paths_below_another_root_and_a_removed_directory_are_counted() {
     let Some(()) = needed(is_root()).filter(|()| possible()) else { return };
     let Some(sh) = needed(program("sh")) else { return };
     let folder = folder();
@@ -183,25 +119,6 @@ fn relative_paths_below_another_root_and_below_a_removed_directory() {
     assert_eq!(asked("/missing/moves"), 2);
     assert_eq!((asked("/usr/missing/moves"), asked("/usr/share/missing/moves")), (1, 1));
     assert_eq!(sum(&profile, Query::Stat, "removed").0, 1, "its directory has no name");
-}
-
-#[test]
-fn another_root_is_noticed() {
-    let Some(()) = needed(is_root()).filter(|()| possible()) else { return };
-    let Some(chroot) = needed(program("chroot")) else { return };
-    let Some(testee) = testee("watcher-static") else { return };
-    let folder = folder();
-    std::fs::copy(testee, folder.path().join("watcher")).unwrap();
-    std::fs::create_dir(folder.path().join("etc")).unwrap();
-    std::fs::write(folder.path().join("etc/localtime"), "x").unwrap();
-    let mut command = command(chroot, Path::new("/"));
-    command.arg(folder.path()).args(["/watcher", "20"]);
-    let profile = profile(&options(), &mut command);
-    let [chroot, watcher] = &profile.processes[..] else { panic!("{:?}", profile.processes) };
-    assert_eq!(watcher.exe.as_deref(), Some("/watcher"));
-    assert!(!watcher.shares_root);
-    assert!(!chroot.shares_root, "it changed its root before the exec");
-    assert_eq!(sum(&profile, Query::Stat, "/etc/localtime"), (20, 19));
 }
 
 #[test]
@@ -253,16 +170,19 @@ fn a_process_that_ran_already_has_its_name_and_its_limit() {
 
 struct Ebpf;
 
-impl needless_fixtures::backend::processes::Observes for Ebpf {
+impl Observes for Ebpf {
     type Observed = Profile;
 
     fn possible() -> bool {
         possible()
     }
 
-    fn observe(all: bool, program: &Path, arguments: &[&str]) -> Profile {
-        let options = SessionOptions { all, ..options() };
-        profile(&options, command(program, folder().path()).args(arguments))
+    fn observe(Asked { all, rows }: Asked, program: &Path, arguments: &[&str]) -> Profile {
+        let options = options();
+        let limits = Limits { rows: rows.unwrap_or(options.limits.rows), ..options.limits };
+        let here = std::env::current_dir().unwrap();
+        let mut command = command(program, &here);
+        observed(&SessionOptions { all, limits, ..options }, command.args(arguments)).profile
     }
 
     fn profile(profile: &Profile) -> &Profile {
@@ -273,40 +193,28 @@ impl needless_fixtures::backend::processes::Observes for Ebpf {
 /// The tests that all backends pass.
 mod shared {
     use super::*;
-    use needless_fixtures::backend::processes as shared;
+    use needless_fixtures::backend::paths;
+
+    needless_fixtures::every_backend_observes!(Ebpf);
+    needless_fixtures::shared_tests! { processes of Ebpf:
+        a_32_bit_child_of_a_64_bit_program_is_counted
+        repetition_is_distinguished_from_polling
+    }
+    needless_fixtures::shared_tests! { paths of Ebpf: another_mount_namespace_is_noticed }
 
     #[test]
-    fn images_and_children_are_processes_of_their_own() {
-        shared::images_and_children_are_processes_of_their_own::<Ebpf>();
+    fn another_root_is_noticed() {
+        let Some(profile) = paths::another_root_is_noticed::<Ebpf>() else { return };
+        // As it is called below that root.
+        assert_eq!(profile.processes[1].exe.as_deref(), Some("/watcher"));
+        assert_eq!(sum(&profile, Query::Stat, "/etc/localtime"), (20, 19));
     }
 
     #[test]
-    fn a_thread_that_execs_becomes_the_process() {
-        shared::a_thread_that_execs_becomes_the_process::<Ebpf>();
-    }
-
-    #[test]
-    fn a_32_bit_child_of_a_64_bit_program_is_counted() {
-        shared::a_32_bit_child_of_a_64_bit_program_is_counted::<Ebpf>();
-    }
-
-    #[test]
-    fn another_mount_namespace_is_noticed() {
-        shared::another_mount_namespace_is_noticed::<Ebpf>(is_root());
-    }
-
-    #[test]
-    fn a_child_that_outlives_the_command_is_counted() {
-        shared::a_child_that_outlives_the_command_is_counted::<Ebpf>();
-    }
-
-    #[test]
-    fn a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with() {
-        shared::a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with::<Ebpf>();
-    }
-
-    #[test]
-    fn output_to_dev_null_is_distinguished_from_a_file_and_a_pipe() {
-        shared::output_to_dev_null_is_distinguished_from_a_file_and_a_pipe::<Ebpf>();
+    fn relative_paths_are_absolute_where_the_directory_is_known() {
+        let profile = paths::relative_paths_are_absolute_where_the_directory_is_known::<Ebpf>();
+        let path = std::env::current_dir().unwrap().join("missing/moves");
+        let asked = profile.map(|profile| sum(&profile, Query::Access, path.to_str().unwrap()));
+        assert!(asked.is_none_or(|asked| asked == (2, 1)), "{asked:?}");
     }
 }

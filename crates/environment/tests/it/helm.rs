@@ -1,22 +1,12 @@
 //! Values of a chart, changed and then rendered by Helm's own engine: the containers have what was meant, and nothing else
 //! changes. `tools/helm` has it.
 
+use crate::common::{changed, of_kubernetes, texts};
 use needless_environment::{Edit, HELM};
 use needless_fixtures::needed;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
-
-const VALUES: [&str; 8] = [
-    "Europe/Athens",
-    "5",
-    "yes",
-    "a: b # c",
-    "it's \"q\"",
-    "$HOME $$ $(X)",
-    "back\\slash \\t",
-    "Ελλάδα",
-];
 
 /// Each block as charts have it.
 const TEXT: &str = "\
@@ -86,26 +76,17 @@ fn rendered(texts: &[&str]) -> Option<Vec<Value>> {
 
 #[test]
 fn helm_renders_what_was_meant() {
-    let cases: Vec<_> = PARTS.iter().flat_map(|part| VALUES.map(|value| (*part, value))).collect();
-    let change = |(part, value): &(&str, &str)| {
-        let edit = Edit { variable: "TZ", value: Some(value), part: Some(part) };
-        let once = HELM.change(TEXT, &edit).unwrap_or_else(|why| panic!("{part} {value}: {why}"));
-        assert_eq!(HELM.change(&once, &edit).as_ref(), Ok(&once), "{part} {value}: again");
-        once
-    };
-    let changed: Vec<String> = cases.iter().map(change).collect();
-    let mut texts: Vec<&str> = changed.iter().map(String::as_str).collect();
+    let all = changed(&HELM, TEXT, &PARTS);
     // A number is no text: the reader must refuse it, or this test would show nothing.
     let wrong = TEXT.replace("value: old", "value: 5");
-    texts.extend([TEXT, &wrong]);
+    let texts = texts(&all, &[TEXT, &wrong]);
     let Some(read) = rendered(&texts) else { return };
     let [.., before, wrong] = &read[..] else { panic!("{read:?}") };
     assert!(wrong["refused"].is_string(), "{wrong}");
     assert_eq!(before["containers"]["list.env"]["TZ"], "old");
-    for ((part, value), (text, read)) in cases.iter().zip(texts.iter().zip(&read)) {
+    for ((part, value, text), read) in all.iter().zip(&read) {
         let mut expected = before.clone();
-        // Kubernetes makes one $ of two before a parenthesis.
-        expected["containers"][part]["TZ"] = json!(value.replace("$(", "$$("));
+        expected["containers"][*part]["TZ"] = json!(of_kubernetes(value));
         assert_eq!(*read, expected, "{part} {value}:\n{text}");
     }
 }

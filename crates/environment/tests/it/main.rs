@@ -1,6 +1,7 @@
 //! The tests of this crate that see it from outside: one program, so that what they share is compiled once.
 
 mod ci;
+mod common;
 mod elsewhere;
 mod formats;
 mod helm;

@@ -1,22 +1,12 @@
 //! Compose files, changed and then read by compose-go, which is Compose v2's own reader: what it gives each service is
 //! what was meant, and nothing else changes. `tools/readers` has it.
 
-use needless_environment::{COMPOSE, Edit};
+use crate::common::{changed, texts};
+use needless_environment::COMPOSE;
 use needless_fixtures::needed;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-const VALUES: [&str; 8] = [
-    "Europe/Athens",
-    "5",
-    "yes",
-    "a: b # c",
-    "it's \"q\"",
-    "$HOME $$ ${X:-y}",
-    "back\\slash \\t",
-    "Ελλάδα",
-];
 
 /// Every way in which a service gets variables.
 const TEXT: &str = "\
@@ -100,21 +90,16 @@ fn read(texts: &[&str]) -> Option<Vec<Value>> {
 #[test]
 fn compose_v2_reads_what_was_meant() {
     let parts = ["map", "list", "file", "files", "merged", "both", "more"];
-    let cases: Vec<_> = parts.iter().flat_map(|part| VALUES.map(|value| (*part, value))).collect();
-    let change = |(part, value): &(&str, &str)| {
-        let edit = Edit { variable: "TZ", value: Some(value), part: Some(part) };
-        COMPOSE.change(TEXT, &edit).unwrap_or_else(|why| panic!("{part}: {why}"))
-    };
-    let changed: Vec<String> = cases.iter().map(change).collect();
-    let mut texts: Vec<&str> = changed.iter().map(String::as_str).collect();
-    texts.extend([TEXT, "services:\n  web:\n    image: x\n    environment: 5\n"]);
+    let all = changed(&COMPOSE, TEXT, &parts);
+    let wrong = "services:\n  web:\n    image: x\n    environment: 5\n";
+    let texts = texts(&all, &[TEXT, wrong]);
     let Some(read) = read(&texts) else { return };
     let [.., before, wrong] = &read[..] else { panic!("{read:?}") };
     // It must refuse wrong files; otherwise this test would show nothing.
     assert!(wrong["refused"].is_string(), "{wrong}");
-    for ((part, value), (text, read)) in cases.iter().zip(texts.iter().zip(&read)) {
+    for ((part, value, text), read) in all.iter().zip(&read) {
         let mut expected = before.clone();
-        expected["services"][part]["TZ"] = json!(value);
+        expected["services"][*part]["TZ"] = json!(value);
         // It inherits from that one.
         if *part == "map" {
             expected["services"]["more"]["TZ"] = json!(value);

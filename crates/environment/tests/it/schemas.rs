@@ -1,46 +1,16 @@
 //! Manifests, compose files and Dockerfiles, changed and then checked by a reference: compose's own reader,
 //! Kubernetes' own schema, a parser of Dockerfiles. `scripts/install` fetches them.
 
-use needless_environment::{COMPOSE, ConfigFormat, DOCKERFILE, Edit, KUBERNETES};
+use crate::common::{self, COMPOSE_TEXT, POD, VALUES, changed, indented, of_kubernetes, texts};
+use needless_environment::{COMPOSE, DOCKERFILE, Edit, KUBERNETES};
 use needless_fixtures::reference_python;
 use serde_json::{Value, json};
 use std::path::Path;
-
-/// Values that such files treat specially.
-const VALUES: [&str; 9] = [
-    "Europe/Athens",
-    "5",
-    "yes",
-    "a: b # c",
-    "it's \"q\"",
-    "$HOME $$ ${X:-y}",
-    "$(X) $$(Y)",
-    "back\\slash \\t",
-    "Ελλάδα",
-];
 
 /// Runs a script with `input` on its standard input; `None`, and the test counts as skipped, where a module is missing.
 fn python(script: &str, input: &Value) -> Option<Value> {
     let text = reference_python(script, &input.to_string())?;
     Some(serde_json::from_str(&text).unwrap())
-}
-
-/// Puts every value into every part: the value and the new text of each.
-fn changed(place: &ConfigFormat, text: &str, parts: &[&str]) -> Vec<(String, String, String)> {
-    let mut all = Vec::new();
-    for part in parts {
-        for value in VALUES {
-            let edit = Edit { variable: "TZ", value: Some(value), part: Some(part) };
-            let new =
-                place.change(text, &edit).unwrap_or_else(|why| panic!("{part} {value}: {why}"));
-            // A second value replaces the first.
-            let edit = Edit { value: Some("UTC"), ..edit };
-            let again = place.change(&new, &edit).unwrap();
-            all.push(((*part).to_owned(), value.to_owned(), new));
-            all.push(((*part).to_owned(), "UTC".to_owned(), again));
-        }
-    }
-    all
 }
 
 /// The environment of every service, after compose has held the file to its schema and put in what
@@ -75,41 +45,20 @@ def read(text):
 print(json.dumps([read(text) for text in json.load(sys.stdin)]))
 "#;
 
-const COMPOSE_TEXT: &str = "\
-services:
-  web:
-    image: \"x:1\" # pinned
-    environment: # ours
-      A: '1'
-      B: two
-    ports: [\"80:80\"]
-  list:
-    image: y
-    environment:
-    - A=1
-    - \"C=x y\"
-  bare:
-    image: z
-  map:
-    environment:
-      TZ: old
-    image: z
-volumes: {}
-";
-
 #[test]
 fn compose_reads_what_was_meant() {
-    let all = changed(&COMPOSE, COMPOSE_TEXT, &["web", "list", "bare", "map"]);
-    let mut texts: Vec<&str> = all.iter().map(|(.., text)| text.as_str()).collect();
-    texts.push(COMPOSE_TEXT);
+    let map = "  map:\n    environment:\n      TZ: old\n    image: z\nvolumes:";
+    let text = COMPOSE_TEXT.replace("volumes:", map);
+    let all = changed(&COMPOSE, &text, &["web", "list", "bare", "map"]);
     // The reader must refuse wrong files; otherwise this test would show nothing.
-    texts.push("services:\n  web:\n    image: x\n    environment:\n    - 5\n");
+    let wrong = "services:\n  web:\n    image: x\n    environment:\n    - 5\n";
+    let texts = texts(&all, &[&text, wrong]);
     let Some(read) = python(COMPOSE_READER, &json!(texts)) else { return };
     let [.., before, wrong] = &read.as_array().unwrap()[..] else { panic!("{read}") };
     assert!(wrong["refused"].is_string(), "{wrong}");
     for ((part, value, text), read) in all.iter().zip(read.as_array().unwrap()) {
         let mut expected = before.clone();
-        expected[part]["environment"]["TZ"] = json!(value);
+        expected[*part]["environment"]["TZ"] = json!(value);
         assert_eq!(*read, expected, "{part} {value}:\n{text}");
     }
 }
@@ -172,65 +121,10 @@ def read(text):
 print(json.dumps([read(text) for text in json.load(sys.stdin)]))
 "#;
 
-const POD: &str = "\
-initContainers:
-  - image: i
-    name: init
-containers:
-  - name: web
-    image: x
-    args: [\"--env\", \"a\"]
-    env:
-      - name: A
-        value: \"1\"
-      - name: SECRET
-        valueFrom:
-          secretKeyRef:
-            name: s
-            key: k
-    resources:
-      limits:
-        cpu: 1
-  - name: bare
-    image: y
-  - env:
-    - name: TZ
-      value: old
-    image: z
-    name: last
-";
-
-/// `text` with more indent.
-fn indented(text: &str, by: usize) -> String {
-    text.lines().map(|line| format!("{}{line}\n", " ".repeat(by))).collect()
-}
-
-/// A manifest of one kind around the pod.
+/// A manifest with one container more, which has the variable.
 fn manifest(kind: &str) -> String {
-    let head =
-        |version: &str| format!("apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: n\n");
-    let template = |by: usize| {
-        let labels = "metadata:\n  labels:\n    app: n\nspec:\n";
-        indented(&format!("{labels}{}", indented(POD, 2)), by)
-    };
-    let select = "  selector:\n    matchLabels:\n      app: n\n  template:\n";
-    match kind {
-        "Pod" => format!("{}spec:\n{}", head("v1"), indented(POD, 2)),
-        "StatefulSet" => {
-            format!("{}spec:\n  serviceName: n\n{select}{}", head("apps/v1"), template(4))
-        }
-        "CronJob" => format!(
-            "{}spec:\n  schedule: \"* * * * *\"\n  jobTemplate:\n    spec:\n      template:\n        spec:\n          restartPolicy: Never\n{}",
-            head("batch/v1"),
-            indented(POD, 10)
-        ),
-        "Job" => format!(
-            "{}spec:\n  template:\n    spec:\n      restartPolicy: Never\n{}",
-            head("batch/v1"),
-            indented(POD, 6)
-        ),
-        _ => format!("{}spec:\n{select}{}", head("apps/v1"), template(4)),
-    }
+    let last = "  - env:\n    - name: TZ\n      value: old\n    image: z\n    name: last\n";
+    common::manifest(kind, &format!("{POD}{last}"))
 }
 
 /// Several objects in one text: each has containers of the same names, and only the last is changed.
@@ -249,14 +143,13 @@ fn several_objects_in_one_manifest() {
     );
     for text in [format!("# first\n---\n{pod}---\n{daemons}---\n{job}"), list] {
         let all = changed(&KUBERNETES, &text, &["Job/n/web", "Job/n/bare"]);
-        let mut texts: Vec<&str> = all.iter().map(|(.., text)| text.as_str()).collect();
-        texts.push(&text);
+        let texts = texts(&all, &[&text]);
         let Some(read) = python(KUBERNETES_READER, &json!(texts)) else { return };
         let before = read.as_array().unwrap().last().unwrap();
         assert_eq!(before["errors"], json!([]), "{text}");
         for ((part, value, text), read) in all.iter().zip(read.as_array().unwrap()) {
             let mut expected = before.clone();
-            expected["containers"][part]["TZ"] = json!(value.replace("$(", "$$("));
+            expected["containers"][*part]["TZ"] = json!(of_kubernetes(value));
             assert_eq!(*read, expected, "{part} {value}:\n{text}");
         }
         let edit = Edit { variable: "TZ", value: Some("UTC"), part: Some("web") };
@@ -270,11 +163,9 @@ fn manifests_are_what_kubernetes_describes() {
     for kind in ["Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"] {
         let text = manifest(kind);
         let all = changed(&KUBERNETES, &text, &["web", "bare", "init", "last"]);
-        let mut texts: Vec<&str> = all.iter().map(|(.., text)| text.as_str()).collect();
-        texts.push(&text);
         let number = text.replace("value: \"1\"", "value: 1");
         let misspelt = text.replace("value: \"1\"", "valu: \"1\"");
-        texts.extend([number.as_str(), &misspelt]);
+        let texts = texts(&all, &[&text, &number, &misspelt]);
         let Some(read) = python(KUBERNETES_READER, &json!(texts)) else { return };
         let [.., before, number, misspelt] = &read.as_array().unwrap()[..] else {
             panic!("{read}")
@@ -286,8 +177,7 @@ fn manifests_are_what_kubernetes_describes() {
         }
         for ((part, value, text), read) in all.iter().zip(read.as_array().unwrap()) {
             let mut expected = before.clone();
-            // Kubernetes makes one $ of two before a parenthesis.
-            expected["containers"][part]["TZ"] = json!(value.replace("$(", "$$("));
+            expected["containers"][*part]["TZ"] = json!(of_kubernetes(value));
             assert_eq!(*read, expected, "{kind}, {part} {value}:\n{text}");
         }
     }

@@ -1,6 +1,7 @@
 //! Manifests and compose files, changed and read back by a real YAML parser: the one variable has its
 //! value, nothing else is different.
 
+use crate::common::{COMPOSE_TEXT, POD, changed, manifest, of_kubernetes};
 use needless_environment::{COMPOSE, ConfigFormat, Edit, HELM, KUBERNETES};
 use needless_fixtures::needed;
 use std::io::Write;
@@ -25,63 +26,6 @@ fn parsed(text: &str) -> Result<serde_json::Value, String> {
     let done = python.wait_with_output().unwrap();
     serde_json::from_slice(&done.stdout).map_err(|_| missing())
 }
-
-const VALUES: [&str; 8] =
-    ["Europe/Athens", "5", "a: b # c", "it's \"q\"", "$HOME $$", "$(X)", "back\\slash", "Ελλάδα"];
-
-const COMPOSE_TEXT: &str = "\
-# a comment
-services:
-  web:
-    image: \"x:1\" # pinned
-    command: |
-      environment:
-        TZ: no
-    environment: # ours
-      A: '1'
-      B: two
-    ports: [\"80:80\"]
-  list:
-    image: y
-    environment:
-    - A=1
-    - \"C=x y\"
-  bare:
-    image: z
-volumes: {}
-";
-
-const MANIFEST: &str = "\
-apiVersion: v1
-kind: ConfigMap
-data: {a: b}
----
-apiVersion: apps/v1
-kind: Deployment
-spec:
-  template:
-    spec:
-      initContainers:
-        - image: i
-          name: init
-      containers:
-        - name: web
-          image: x
-          args: [\"--env\", \"a\"]
-          env:
-            - name: A
-              value: \"1\"
-            - name: SECRET
-              valueFrom:
-                secretKeyRef:
-                  name: s
-                  key: k
-          resources:
-            limits:
-              cpu: 1
-        - name: bare
-          image: y
-";
 
 /// Removes the variable from the parsed document, and returns it.
 fn take(value: &mut serde_json::Value, variable: &str) -> Vec<serde_json::Value> {
@@ -121,28 +65,23 @@ fn take(value: &mut serde_json::Value, variable: &str) -> Vec<serde_json::Value>
 
 fn check(place: &ConfigFormat, text: &str, parts: &[&str], written: impl Fn(&str) -> String) {
     let Some(before) = needed(parsed(text)) else { return };
-    for part in parts {
-        for value in VALUES {
-            let edit = Edit { variable: "TZ", value: Some(value), part: Some(part) };
-            let new = match place.change(text, &edit) {
-                Ok(new) => new,
-                Err(why) => panic!("{part} {value}: {why}"),
-            };
-            let mut after = parsed(&new).unwrap_or_else(|_| panic!("no YAML any more: {new}"));
-            assert_eq!(take(&mut after, "TZ"), [serde_json::json!(written(value))], "{new}");
-            assert_eq!(after, before, "{part}: {new}");
-        }
+    for (part, value, new) in changed(place, text, parts) {
+        let mut after = parsed(&new).unwrap_or_else(|_| panic!("no YAML any more: {new}"));
+        assert_eq!(take(&mut after, "TZ"), [serde_json::json!(written(value))], "{new}");
+        assert_eq!(after, before, "{part}: {new}");
     }
 }
 
 #[test]
-fn compose_files() {
+fn a_parser_reads_what_was_written_into_compose_files() {
     check(&COMPOSE, COMPOSE_TEXT, &["web", "list", "bare"], |value| value.replace('$', "$$"));
 }
 
 #[test]
-fn manifests_of_kubernetes() {
-    check(&KUBERNETES, MANIFEST, &["web", "bare", "init"], |value| value.replace("$(", "$$("));
+fn a_parser_reads_what_was_written_into_manifests_of_kubernetes() {
+    let map = "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n---\n";
+    let text = format!("{map}{}", manifest("Deployment", POD));
+    check(&KUBERNETES, &text, &["web", "bare", "init"], of_kubernetes);
 }
 
 /// A change is refused with a word of why, or it changes what a parser reads by the one variable.
@@ -205,7 +144,7 @@ fn values_over_lines_are_refused() {
 }
 
 #[test]
-fn what_is_in_braces_is_refused() {
+fn values_in_braces_are_refused() {
     for text in [
         "containers:\n- {name: c, image: i}\n",
         "containers:\n- {name: c,\n   image: i}\n",

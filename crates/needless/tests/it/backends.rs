@@ -3,8 +3,8 @@
 use crate::common::*;
 
 /// The rules that found something, each with how many calls could go.
-fn findings(options: &[&str], words: &[&str]) -> Vec<(String, u64)> {
-    let report = run_with(options, &[], words);
+fn findings(backend: Backend, words: &[&str]) -> Vec<(String, u64)> {
+    let report = run(backend, words);
     let mut found: Vec<(String, u64)> =
         found(&report).into_iter().map(|(rule, needless, _)| (rule.to_owned(), needless)).collect();
     found.sort();
@@ -19,19 +19,17 @@ fn without_tz(words: &[&str]) -> Vec<String> {
 
 fn compare(words: &[String], expected: Option<&str>) {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let [kernel, tracer] = ["ebpf", "ptrace"].map(|name| findings(&["--backend", name], &words));
-    assert_eq!(kernel, tracer, "{words:?}: eBPF, ptrace");
-    let stopping = findings(&["--backend", "ptrace", "--no-patch"], &words);
-    assert_eq!(tracer, stopping, "{words:?}: ptrace with and without patched call sites");
+    let mut all = backends_also_unpatched().map(|backend| (backend, findings(backend, &words)));
+    let (first, found) = all.next().expect("ptrace is usable everywhere");
+    for (backend, other) in all {
+        assert_eq!(found, other, "{words:?}: {first:?}, {backend:?}");
+    }
     let Some(rule) = expected else { return };
-    assert!(kernel.iter().any(|(found, _)| found == rule), "{words:?}: {kernel:?}");
+    assert!(found.iter().any(|(found, _)| found == rule), "{words:?}: {found:?}");
 }
 
 #[test]
-fn both_backends_lead_to_the_same_findings() {
-    if !observes_others() {
-        return;
-    }
+fn all_backends_lead_to_the_same_findings() {
     let folder = tempfile::tempdir().unwrap();
     needless_fixtures::referee::put_files(folder.path());
     let folder = folder.path().to_str().unwrap();
@@ -66,23 +64,24 @@ fn both_backends_lead_to_the_same_findings() {
 /// A threshold asks for a share of the CPU time, of which each stop of a tracer takes a part. Tiny reads stop and
 /// name no path, so that they change only that share.
 #[test]
-fn a_share_of_the_cpu_time_is_of_the_programs_own() {
+fn a_threshold_counts_only_the_cpu_time_of_the_program() {
     let Some(sample) = testee("packagecloud") else { return };
-    if !observes_others() {
-        return;
-    }
     // How much a stop takes differs from machine to machine, so only a part of it is asked for.
     let script = format!("{sample} 250; seq 40000 | while read x; do :; done");
     let words = without_tz(&["dash", "-c", &script]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    for backend in ["ebpf", "ptrace"] {
-        let report = run_with(&["--backend", backend], &[], &words);
+    for backend in backends() {
+        let report = run(backend, &words);
         let number = |of: &str| report["totals"][of].as_f64().unwrap_or(0.0);
         let (all, stops) = (number("cpu_user_s") + number("cpu_sys_s"), number("tracing_ns") / 1e9);
-        assert_eq!(stops > 0.1 * all && stops < all, backend == "ptrace", "{stops} of {all} s");
+        assert_eq!(
+            stops > 0.1 * all && stops < all,
+            backend[0].1 == "ptrace",
+            "{stops} of {all} s"
+        );
         // How often a read of the pipe had to wait for `seq` differs from run to run.
         let seen: Vec<_> =
             found(&report).into_iter().filter(|(rule, ..)| *rule == "tz-unset").collect();
-        assert!(matches!(seen[..], [(_, 249, _)]), "{backend}: {seen:?}, {stops} of {all} s");
+        assert!(matches!(seen[..], [(_, 249, _)]), "{seen:?}, {stops} of {all} s");
     }
 }

@@ -7,7 +7,7 @@ pub(crate) use needless_fixtures::{
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 pub(crate) const NEEDLESS: &str = env!("CARGO_BIN_EXE_needless");
 
@@ -58,14 +58,79 @@ pub(crate) fn root() -> Option<()> {
 
 /// Whether eBPF is allowed here; if not, the test counts as skipped.
 pub(crate) fn observes_others() -> bool {
-    let done = command(NEEDLESS)
-        .env_remove("NEEDLESS_BACKEND")
-        .args(["run", "--backend", "ebpf", "--", "true"])
-        .output()
-        .unwrap();
-    let said = stderr(&done);
-    let why = said.lines().next().unwrap_or("no eBPF").trim_start_matches("needless: ");
-    needed(done.status.success().then_some(()).ok_or(why.to_owned())).is_some()
+    static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
+    let tried = TRIED.get_or_init(|| {
+        let done = needless(&["run", "--backend", "ebpf", "--", "true"]);
+        let said = stderr(&done);
+        let why = said.lines().next().unwrap_or("no eBPF").trim_start_matches("needless: ");
+        done.status.success().then_some(()).ok_or(why.to_owned())
+    });
+    needed(tried.clone()).is_some()
+}
+
+/// The variables that select how `needless run` and `needless prove` observe, also where a script starts them. The
+/// first names the backend.
+pub(crate) type Backend = &'static [(&'static str, &'static str)];
+
+const EBPF: Backend = &[("NEEDLESS_BACKEND", "ebpf")];
+const PTRACE: Backend = &[("NEEDLESS_BACKEND", "ptrace")];
+const UNPATCHED: Backend = &[PTRACE[0], ("NEEDLESS_NO_PATCH", "true")];
+
+/// Each backend that is usable here. What a failed test printed ends with the one that it was at.
+pub(crate) fn backends() -> impl Iterator<Item = Backend> {
+    let ebpf = observes_others().then_some(EBPF);
+    ebpf.into_iter().chain([PTRACE]).inspect(announce)
+}
+
+/// The same, and ptrace where every call stops, since call sites that are patched must make no difference.
+pub(crate) fn backends_also_unpatched() -> impl Iterator<Item = Backend> {
+    backends().chain([UNPATCHED].into_iter().inspect(announce))
+}
+
+fn announce(backend: &Backend) {
+    eprintln!("with {backend:?}:");
+}
+
+/// `needless run RUN… -- WORDS…` in a folder with each backend, and `needless read READ…` of strace's log of it: the
+/// name of the backend, or "log", and the report.
+pub(crate) fn observed_by_each_backend(
+    folder: &Path,
+    [run, read]: [&[&str]; 2],
+    env: &[(&str, &str)],
+    words: &[&str],
+) -> Vec<(&'static str, Value)> {
+    let within = |program: &str| {
+        let mut command = command(program);
+        command.current_dir(folder).envs(env.iter().copied());
+        command
+    };
+    let reported = |mut needless: Command| -> Value {
+        let done = needless.output().unwrap();
+        assert!(done.status.success(), "{words:?}: {}", stderr(&done));
+        json(&std::fs::read(folder.join("report.json")).unwrap())
+    };
+    let mut reports = Vec::new();
+    for backend in backends() {
+        let mut needless = within(NEEDLESS);
+        needless.envs(backend.iter().copied()).args(["run", "-o", "report.json"]).args(run);
+        needless.arg("--").args(words);
+        reports.push((backend[0].1, reported(needless)));
+    }
+    if program("strace").is_some() {
+        let options = ["-f", "-y", "-v", "-s", "4096", "-o", "log"];
+        let done = within("strace").args(options).args(words).output().unwrap();
+        assert!(done.status.success(), "{words:?}: {}", stderr(&done));
+        let mut needless = within(NEEDLESS);
+        needless.args(["read", "-o", "report.json"]).args(read).arg("log");
+        reports.push(("log", reported(needless)));
+    }
+    reports
+}
+
+/// What `text`, which is JSON, says.
+pub(crate) fn json(text: &[u8]) -> Value {
+    serde_json::from_slice(text)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)))
 }
 
 /// A folder that every user may read.
@@ -76,7 +141,12 @@ pub(crate) fn open_folder() -> tempfile::TempDir {
 
 /// `needless ARGS…`, run to its end.
 pub(crate) fn needless(args: &[&str]) -> Output {
-    command(NEEDLESS).args(args).output().unwrap()
+    needless_in(&[], args)
+}
+
+/// The same with variables in the environment.
+pub(crate) fn needless_in(env: &[(&str, &str)], args: &[&str]) -> Output {
+    command(NEEDLESS).envs(env.iter().copied()).args(args).output().unwrap()
 }
 
 /// `needless run -- WORDS…`, its report.
@@ -98,16 +168,14 @@ pub(crate) fn run_with(options: &[&str], env: &[(&str, &str)], words: &[&str]) -
         .args(words)
         .output()
         .unwrap();
-    let text = std::fs::read_to_string(&file)
-        .unwrap_or_else(|e| panic!("{words:?}: {e}; {}", stderr(&done)));
-    serde_json::from_str(&text).unwrap()
+    json(&std::fs::read(&file).unwrap_or_else(|e| panic!("{words:?}: {e}; {}", stderr(&done))))
 }
 
 /// A report of `needless read OPTIONS… FILES…`.
 pub(crate) fn read(args: &[&str]) -> Value {
     let done = needless(&[&["read", "--format", "json"], args].concat());
     assert!(done.status.success(), "{args:?}: {}", stderr(&done));
-    serde_json::from_slice(&done.stdout).unwrap()
+    json(&done.stdout)
 }
 
 /// Writes the log of `strace OPTIONS… -o LOG WORDS…`.

@@ -4,41 +4,10 @@ use crate::common::*;
 use serde_json::Value;
 use std::path::Path;
 
-/// Runs `script` in a shell in a folder of its own, with each backend, and returns the reports.
+/// The reports of `script`, run by a shell in a folder of its own: by each backend, and from strace's log.
 fn reports(script: &str) -> Vec<(&'static str, Value)> {
-    let mut all = Vec::new();
-    let backends: &[&str] = if observes_others() { &["ptrace", "ebpf"] } else { &["ptrace"] };
-    for backend in backends {
-        let folder = tempfile::tempdir().unwrap();
-        let report = folder.path().join("report.json");
-        let mut run = command(NEEDLESS);
-        run.env_remove("NEEDLESS_BACKEND").args([
-            "run",
-            "--backend",
-            backend,
-            "--format",
-            "json",
-            "-o",
-        ]);
-        run.arg(&report).args(["--", "sh", "-c", script]).current_dir(folder.path());
-        assert!(run.status().unwrap().success(), "{backend}: {script}");
-        all.push((*backend, json(&std::fs::read(report).unwrap())));
-    }
-    if program("strace").is_some() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut strace = command("strace");
-        strace.args(["-f", "-y", "-v", "-s", "4096", "-o", "log", "sh", "-c", script]);
-        assert!(strace.current_dir(folder.path()).status().unwrap().success(), "{script}");
-        let log = folder.path().join("log");
-        let read = needless(&["read", "--format", "json", log.to_str().unwrap()]);
-        all.push(("log", json(&read.stdout)));
-    }
-    all
-}
-
-fn json(text: &[u8]) -> Value {
-    serde_json::from_slice(text)
-        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(text)))
+    let folder = tempfile::tempdir().unwrap();
+    observed_by_each_backend(folder.path(), [&[], &[]], &[], &["sh", "-c", script])
 }
 
 /// The findings of `rule`.
@@ -58,7 +27,7 @@ fn has(file: &str) -> bool {
 }
 
 #[test]
-fn a_script_that_flushes_each_line_is_found_by_its_name_if_something_reads_its_output() {
+fn a_script_that_flushes_each_line_is_named_if_something_reads_its_output() {
     if !has("/usr/bin/perl") {
         return;
     }
@@ -90,7 +59,7 @@ fn a_script_that_flushes_each_line_is_found_by_its_name_if_something_reads_its_o
 }
 
 #[test]
-fn what_the_environment_does_is_found_where_the_output_goes_to_dev_null_too() {
+fn pythonunbuffered_is_reported_even_if_the_output_goes_to_dev_null() {
     if !has("/usr/bin/python3") {
         return;
     }
@@ -107,7 +76,7 @@ fn what_the_environment_does_is_found_where_the_output_goes_to_dev_null_too() {
 }
 
 #[test]
-fn a_limit_is_to_be_lowered_where_it_is_the_cause_and_nowhere_else() {
+fn a_lower_limit_of_open_files_is_advised_only_where_the_limit_is_the_cause() {
     if !has("/usr/bin/python3") {
         return;
     }

@@ -1,4 +1,4 @@
-//! What `--help` says, and what shells complete.
+//! What `--help` says, what is advised after a mistake, and what shells complete.
 
 use crate::common::*;
 use std::path::{Path, PathBuf};
@@ -305,5 +305,47 @@ fn zsh_completes_commands_and_options() {
         );
         let said = shell(&["zsh", "-f", "-c"], &text, folder.path());
         assert!(said.contains(&format!("<{becomes}>")), "{line}: {said:?}");
+    }
+}
+
+#[test]
+fn a_mistake_on_the_command_line_gets_the_advice_that_fits() {
+    for (words, says, not) in [
+        (&["attach", "nginx"][..], "$(pidof NAME)", "invalid digit"),
+        (&["attach", "1,2"], "expected a process id", "invalid digit"),
+        (&["-p", "1"], "needless attach PID", "-- -p"),
+        (&["attach", "-p", "1"], "needless attach PID", "-- -p"),
+        (&["run", "-c", "ls"], "--all counts every call", "-- -c"),
+        (&["origin", "TZ", "-p", "1"], "needless origin VAR PID", "attach"),
+        (&["prove", "-p", "1"], "use --pid", "attach"),
+        (&["run", "-f", "ls"], "children of a command are always observed", "-- -f"),
+        (&["run", "-e", "trace=open", "ls"], "--rule and --ignore", "-- -e"),
+        (&["run", "-T", "ls"], "needless read reads", "-- -T"),
+        (&["host", "--top", "x"], "expected a whole number", "digit"),
+        (&["prove", "--runs", "0", "--", "ls"], "from 1 to 2000", "digit"),
+        (&["fix", "--set", "TZ", "--unit", "cron"], "--unset VAR removes a variable", "drop-in"),
+        (&["rnu", "--", "ls"], "'run'", "panic"),
+        (&["ls"], "put run before it", "similar"),
+        (&["help", "nonsense"], "nonsense", "put run before it"),
+        (&["explain", "tzunset"], "perhaps tz-unset", "panic"),
+        (&["run", "--rule", "tz-unser", "--", "true"], "perhaps tz-unset", "usage"),
+        (&["run", "--rule", "locale", "--", "true"], "locale-alias", "panic"),
+        (&["run", "--rule", "banana", "--", "true"], "no such rule; ", "perhaps"),
+    ] {
+        let done = needless(words);
+        let said = stderr(&done);
+        assert_eq!(done.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(says) && !said.contains(not), "{words:?}: {said}");
+    }
+    // An invalid value from the environment is reported as the variable's.
+    for (words, names_it) in [
+        (&["run", "--", "true"][..], true),
+        (&["run", "--", "true", "--format", "x"], true),
+        (&["run", "--format", "xyz", "--", "true"], false),
+    ] {
+        let done = command(NEEDLESS).env("NEEDLESS_FORMAT", "xyz").args(words).output().unwrap();
+        let said = stderr(&done);
+        assert_eq!(said.contains("for 'NEEDLESS_FORMAT'"), names_it, "{words:?}: {said}");
+        assert_eq!(said.contains("--format <FORMAT>"), !names_it, "{words:?}: {said}");
     }
 }

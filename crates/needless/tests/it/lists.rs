@@ -14,10 +14,6 @@ fn changing(folder: &Path) -> (String, String) {
     (format!("{dead}:{here}:/srv/s3cret/entry"), dead.to_owned())
 }
 
-fn backends() -> &'static [&'static str] {
-    if observes_others() { &["ptrace", "ebpf"] } else { &["ptrace"] }
-}
-
 #[test]
 fn no_other_entry_and_no_other_variable_is_in_a_report() {
     let Some(bash) = needed(installed("bash")) else { return };
@@ -26,15 +22,15 @@ fn no_other_entry_and_no_other_variable_is_in_a_report() {
     for backend in backends() {
         for format in ["json", "full", "concise", "profile"] {
             let mut run = command(NEEDLESS);
-            run.current_dir(folder.path()).env_remove("NEEDLESS_BACKEND").env("CDPATH", &list);
+            run.current_dir(folder.path()).envs(backend.iter().copied()).env("CDPATH", &list);
             run.env("TOKEN", "s3cret:/nonexistent/1:/nonexistent/2");
             run.env("DATABASE_PATH", "/nonexistent/s3cret:/nonexistent/1/s3cret");
-            run.args(["run", "--backend", backend, "--format", format, "-o", "report", "--"]);
+            run.args(["run", "--format", format, "-o", "report", "--"]);
             let done = run.arg(&bash).arg("go.sh").output().unwrap();
             assert!(done.status.success(), "{}", stderr(&done));
             let text = std::fs::read_to_string(folder.path().join("report")).unwrap();
-            assert!(!text.contains("s3cret"), "{backend}, {format}: {text}");
-            assert!(text.contains("/nonexistent/3"), "{backend}, {format}: {text}");
+            assert!(!text.contains("s3cret"), "{format}: {text}");
+            assert!(text.contains("/nonexistent/3"), "{format}: {text}");
             if format != "profile" {
                 assert!(
                     text.contains("search-list") && text.contains("CDPATH"),
@@ -82,15 +78,10 @@ fn a_script_that_sets_the_list_is_named() {
     let (list, _) = changing(folder.path());
     let script = format!("#!/bin/sh\nexport CDPATH={list}\n{} go.sh\n:\n", bash.display());
     std::fs::write(folder.path().join("wrapper"), script).unwrap();
-    for backend in backends() {
-        let mut run = command(NEEDLESS);
-        run.current_dir(folder.path()).env_remove("CDPATH").env_remove("NEEDLESS_BACKEND");
-        run.args(["run", "--backend", backend, "-o", "report.json", "--", "sh", "wrapper"]);
-        assert!(run.status().unwrap().success());
-        let text = std::fs::read_to_string(folder.path().join("report.json")).unwrap();
-        let report: Value = serde_json::from_str(&text).unwrap();
-        let findings = report["findings"].as_array().unwrap();
-        let found = findings.iter().find(|finding| finding["rule"] == "search-list").unwrap();
+    let both = [&[][..], &["--here"]];
+    for (backend, report) in observed_by_each_backend(folder.path(), both, &[], &["sh", "wrapper"])
+    {
+        let found = finding(&report, "search-list");
         let remedy = &found["remedies"][0];
         assert_eq!(remedy["kind"], "manual", "{backend}: {remedy}");
         let said = remedy["text"].as_str().unwrap();

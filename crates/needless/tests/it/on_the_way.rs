@@ -19,32 +19,7 @@ fn reports_with(
     env: &[(&str, &str)],
     words: &[&str],
 ) -> Vec<(&'static str, Value)> {
-    let mut all = Vec::new();
-    let backends: &[&str] = if observes_others() { &["ptrace", "ebpf"] } else { &["ptrace"] };
-    let parse = |file: &str| -> Value {
-        serde_json::from_slice(&std::fs::read(folder.join(file)).unwrap()).unwrap()
-    };
-    for backend in backends {
-        let mut run = command(NEEDLESS);
-        run.env_remove("NEEDLESS_BACKEND").envs(env.iter().copied()).current_dir(folder);
-        run.args(["run", "--backend", backend, "-o", "report.json"]).args(options);
-        run.arg("--").args(words);
-        let done = run.output().unwrap();
-        assert!(done.status.success(), "{words:?}: {}", stderr(&done));
-        all.push((*backend, parse("report.json")));
-    }
-    if program("strace").is_some() {
-        let mut strace = command("strace");
-        strace.envs(env.iter().copied()).current_dir(folder);
-        let done = strace.args(["-f", "-y", "-v", "-s", "4096", "-o", "log"]).args(words).output();
-        assert!(done.unwrap().status.success(), "{words:?}");
-        let mut read = command(NEEDLESS);
-        let read = read.current_dir(folder).args(["read", "--here", "-o", "read.json", "log"]);
-        let read = read.args(options);
-        assert!(read.status().unwrap().success());
-        all.push(("log", parse("read.json")));
-    }
-    all
+    observed_by_each_backend(folder, [options, &[&["--here"], options].concat()], env, words)
 }
 
 /// An executable script in `folder`; its path.
@@ -53,6 +28,11 @@ fn script(folder: &Path, name: &str, text: &str) -> String {
     std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
     assert!(command("chmod").arg("+x").arg(&file).status().unwrap().success());
     file.to_str().unwrap().to_owned()
+}
+
+/// A script that gives the variable this value.
+fn sets(folder: &Path, name: &str, value: &str) -> String {
+    script(folder, name, &format!("{SEARCHED}={value}; export {SEARCHED}; exec \"$@\""))
 }
 
 /// The folder as the kernel names it, and the program with the needless calls.
@@ -80,13 +60,9 @@ fn is_elsewhere(backend: &str, finding: &Value, variable: &str, did: &str, who: 
 }
 
 #[test]
-fn a_wrapper_that_sets_it_is_named() {
+fn a_wrapper_that_sets_a_variable_is_named() {
     let Some((folder, program)) = stage() else { return };
-    let wrap = script(
-        folder.path(),
-        "wrap",
-        &format!("{SEARCHED}={EMPTY}; export {SEARCHED}; exec \"$@\""),
-    );
+    let wrap = sets(folder.path(), "wrap", EMPTY);
     let named = format!("{wrap}, a script");
     for (backend, report) in reports(folder.path(), &[], &[&wrap, &program, "10"]) {
         let finding = finding(&report, "library-search");
@@ -96,7 +72,7 @@ fn a_wrapper_that_sets_it_is_named() {
 
 /// The value was there at the top: it is changed there, however many programs are executed in between.
 #[test]
-fn a_wrapper_that_only_hands_it_on_is_not_blamed() {
+fn a_wrapper_that_only_passes_a_variable_on_is_not_blamed() {
     let Some((folder, program)) = stage() else { return };
     let wrap = script(folder.path(), "wrap", "exec \"$@\"");
     let env = [(SEARCHED, EMPTY)];
@@ -107,7 +83,7 @@ fn a_wrapper_that_only_hands_it_on_is_not_blamed() {
 }
 
 #[test]
-fn a_wrapper_that_removes_it_is_named() {
+fn a_wrapper_that_removes_a_variable_is_named() {
     let Some((folder, program)) = stage() else { return };
     let wrap = script(folder.path(), "wrap", "unset TZ; exec \"$@\"");
     let named = format!("{wrap}, a script");
@@ -132,11 +108,10 @@ fn a_wrapper_that_removes_it_is_named() {
 }
 
 #[test]
-fn of_nested_wrappers_the_one_whose_value_it_is() {
+fn the_wrapper_that_set_the_value_is_named_among_nested_ones() {
     let Some((folder, program)) = stage() else { return };
-    let set = |value: &str| format!("{SEARCHED}={value}; export {SEARCHED}; exec \"$@\"");
-    let outer = script(folder.path(), "outer", &set("/nonexistent/x"));
-    let inner = script(folder.path(), "inner", &set(EMPTY));
+    let outer = sets(folder.path(), "outer", "/nonexistent/x");
+    let inner = sets(folder.path(), "inner", EMPTY);
     let last = script(folder.path(), "last", "exec \"$@\"");
     let named = format!("{inner}, a script");
     let words = [&*outer, &inner, &last, &program, "10"];
@@ -175,13 +150,9 @@ fn a_compiled_launcher_is_named_as_it_was_called() {
 
 /// No report prints a command line that would change nothing, and `fix` and `prove` say why they do nothing.
 #[test]
-fn nothing_is_tried_in_front_of_the_command() {
+fn no_change_in_front_of_the_command_is_advised_for_what_a_wrapper_sets() {
     let Some((folder, program)) = stage() else { return };
-    let wrap = script(
-        folder.path(),
-        "wrap",
-        &format!("{SEARCHED}={EMPTY}; export {SEARCHED}; exec \"$@\""),
-    );
+    let wrap = sets(folder.path(), "wrap", EMPTY);
     let reported = |format: &str, env: &[(&str, &str)], words: &[&str]| {
         let mut run = command(NEEDLESS);
         run.current_dir(folder.path()).envs(env.iter().copied());
@@ -206,13 +177,9 @@ fn nothing_is_tried_in_front_of_the_command() {
 
 /// The environments look as if it had passed the value on.
 #[test]
-fn a_wrapper_that_sets_the_same_value_is_named_as_well() {
+fn a_wrapper_that_sets_a_variable_to_its_old_value_is_named() {
     let Some((folder, program)) = stage() else { return };
-    let wrap = script(
-        folder.path(),
-        "wrap",
-        &format!("{SEARCHED}={EMPTY}; export {SEARCHED}; exec \"$@\""),
-    );
+    let wrap = sets(folder.path(), "wrap", EMPTY);
     for (backend, report) in reports(folder.path(), &[(SEARCHED, EMPTY)], &[&wrap, &program, "10"])
     {
         let finding = finding(&report, "library-search");
@@ -224,7 +191,7 @@ fn a_wrapper_that_sets_the_same_value_is_named_as_well() {
 
 /// What is set in front of `env -i` does not arrive, also where nothing was set there before.
 #[test]
-fn what_would_be_cleared_is_not_set_in_front() {
+fn no_variable_is_advised_in_front_of_a_wrapper_that_clears_the_environment() {
     let Some((folder, program)) = stage() else { return };
     let clears = script(folder.path(), "clears", "exec /usr/bin/env -i \"$@\"");
     for (backend, report) in reports(folder.path(), &[], &[&clears, &program, "99"]) {

@@ -9,16 +9,19 @@ fn json_has_the_fields_that_other_tools_rely_on() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     strace(&["-f"], &log, &[], &[&sample, "10"]);
-    let cet = [("TZ", "CET-1CEST")];
-    for (report, findings) in [
-        (run(&[], &[&sample, "10"]), 1),
-        (run_with(&["--all"], &[], &[&sample, "10"]), 1),
-        (run(&cet, &[&sample, "10"]), 1),
-        (run(&[("LANG", "xx_XX.UTF-8")], &["ls"]), 1),
-        (run(&[], &["true"]), 0),
-        (read(&[log.to_str().unwrap()]), 1),
-        (read(&["--here", log.to_str().unwrap()]), 1),
-    ] {
+    let log = log.to_str().unwrap();
+    let mut reports = vec![(read(&[log]), 1), (read(&["--here", log]), 1)];
+    for backend in backends() {
+        let with = |variable| [backend, &[variable]].concat();
+        reports.extend([
+            (run(backend, &[&sample, "10"]), 1),
+            (run_with(&["--all"], backend, &[&sample, "10"]), 1),
+            (run(&with(("TZ", "CET-1CEST")), &[&sample, "10"]), 1),
+            (run(&with(("LANG", "xx_XX.UTF-8")), &["ls"]), 1),
+            (run(backend, &["true"]), 0),
+        ]);
+    }
+    for (report, findings) in reports {
         assert_eq!(report["schema"], "needless.report/1");
         assert!(report["backend"].as_str().is_some_and(|b| !b.is_empty()));
         assert!(report["lost"].as_object().unwrap().values().all(Value::is_u64));
@@ -62,12 +65,14 @@ fn no_report_has_a_secret() {
     strace(&["-f", "-v", "-s", "9999"], &log, &env, &words);
     assert!(std::fs::read_to_string(&log).unwrap().contains("hunter2"), "the log has it");
     for format in ["full", "concise", "json"] {
-        for options in [&["run"][..], &["run", "--all"]] {
-            let mut ran = command(NEEDLESS);
-            ran.envs(env).args(options).args(["--format", format, "--min-saving", "0", "--"]);
-            let report = stderr(&ran.args(words).output().unwrap());
-            assert!(report.contains("tz-unset"), "{format}: {report}");
-            assert!(!report.contains("hunter2"), "{format}: {report}");
+        for backend in backends() {
+            for options in [&["run"][..], &["run", "--all"]] {
+                let more = ["--format", format, "--min-saving", "0", "--"];
+                let args = [options, &more, &words].concat();
+                let report = stderr(&needless_in(&[backend, &env].concat(), &args));
+                assert!(report.contains("tz-unset"), "{format}: {report}");
+                assert!(!report.contains("hunter2"), "{format}: {report}");
+            }
         }
         for options in [&["read"][..], &["read", "--here"]] {
             let tail = ["--format", format, "--min-saving", "0", log.to_str().unwrap()];
@@ -79,7 +84,7 @@ fn no_report_has_a_secret() {
 }
 
 #[test]
-fn a_choice_of_rules_is_said_and_never_passes_for_all_of_them() {
+fn a_report_says_which_rules_were_chosen() {
     let Some(sample) = testee("packagecloud") else { return };
     let all = needless_rules::RULES.len();
     let reported = |options: &[&str], format: &str| {

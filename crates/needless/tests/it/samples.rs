@@ -18,26 +18,28 @@ fn advised_zone(report: &Value) -> String {
 }
 
 #[test]
-fn the_sample_of_the_article() {
+fn the_sample_of_the_article_asks_for_the_zone_in_each_conversion() {
     let Some(sample) = testee("packagecloud") else { return };
-    let report = run(&[], &[&sample, "10"]);
-    assert_eq!(found(&report), [("tz-unset", 9, 10)]);
-    let one = finding(&report, "tz-unset");
-    assert_eq!(one["stage"], "explained");
-    let sites = one["sites"].as_array().unwrap();
-    let named = |s: &Value| s.as_str().unwrap().contains("call localtime@plt");
-    assert!(!sites.is_empty() && sites.iter().all(named), "{sites:?}");
-    let zone = advised_zone(&report);
+    for backend in backends_also_unpatched() {
+        let report = run(backend, &[&sample, "10"]);
+        assert_eq!(found(&report), [("tz-unset", 9, 10)]);
+        let one = finding(&report, "tz-unset");
+        assert_eq!(one["stage"], "explained");
+        let sites = one["sites"].as_array().unwrap();
+        let named = |s: &Value| s.as_str().unwrap().contains("call localtime@plt");
+        assert!(!sites.is_empty() && sites.iter().all(named), "{sites:?}");
+        let zone = advised_zone(&report);
 
-    let fixed = [("TZ", zone.as_str())];
-    assert_eq!(found(&run_with(&["--min-saving", "0"], &fixed, &[&sample, "10"])), []);
-    let done = command(NEEDLESS).envs(fixed).args(["run", "--", &sample, "10"]).output().unwrap();
-    assert!(assert_one_line(&done).contains("nothing needless found"));
+        let fixed = [backend, &[("TZ", zone.as_str())]].concat();
+        assert_eq!(found(&run_with(&["--min-saving", "0"], &fixed, &[&sample, "10"])), []);
+        let done = needless_in(&fixed, &["run", "--", &sample, "10"]);
+        assert!(assert_one_line(&done).contains("nothing needless found"));
+    }
 }
 
 /// As in most containers: what is mapped is a file of a layer, which the process does not see under that name.
 #[test]
-fn in_an_overlay_call_sites_are_found() {
+fn call_sites_are_found_in_an_overlay() {
     let (Some(sample), Some(unshare)) = (testee("packagecloud"), own_mounts()) else { return };
     // OVERLAYFS_SUPER_MAGIC. The files of an overlay of an overlay have numbers that no file has.
     if rustix::fs::statfs("/").is_ok_and(|of| of.f_type == 0x794c_7630) {
@@ -49,33 +51,38 @@ fn in_an_overlay_call_sites_are_found() {
                  for dir in proc sys dev; do mount --rbind /$dir root/$dir; done; \
                  chroot root /needless --no-config run --format json -o /report.json -- /sample 10 >&2; \
                  cat root/report.json";
-    let mut inside = command(unshare[0]);
-    inside.args(&unshare[1..]).args(["sh", "-c", enter, "sh", NEEDLESS, &sample]);
-    let done = inside.output().unwrap();
-    assert!(done.status.success(), "{}", stderr(&done));
-    let report = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!(found(&report), [("tz-unset", 9, 10)]);
-    assert_eq!(finding(&report, "tz-unset")["stage"], "explained");
+    for backend in backends_also_unpatched() {
+        let mut inside = command_of(&unshare);
+        inside.envs(backend.iter().copied());
+        let done = inside.args(["sh", "-c", enter, "sh", NEEDLESS, &sample]).output().unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        let report = json(&done.stdout);
+        assert_eq!(found(&report), [("tz-unset", 9, 10)]);
+        assert_eq!(finding(&report, "tz-unset")["stage"], "explained");
+    }
 }
 
 #[test]
 fn counting_every_call_finds_the_same() {
     let Some(sample) = testee("packagecloud") else { return };
-    let [some, all] = [&["--backend", "ptrace"][..], &["--backend", "ptrace", "--all"]]
-        .map(|options| run_with(options, &[], &[&sample, "10"]));
-    assert_eq!(found(&some), found(&all));
+    let ptrace = ["--backend", "ptrace"];
+    let [some, stopped, all] = [&[][..], &["--no-patch"], &["--all"]]
+        .map(|options| run_with(&[&ptrace, options].concat(), &[], &[&sample, "10"]));
+    assert_eq!((found(&some), found(&stopped)), (found(&all), found(&all)));
     assert_eq!((&some["complete"], &all["complete"]), (&false.into(), &true.into()));
     let calls = |of: &Value| of["totals"]["calls"].as_u64().unwrap();
     assert!(calls(&all) > calls(&some));
 }
 
 #[test]
-fn variants_of_the_sample() {
+fn variants_of_the_sample_have_the_same_finding() {
     for name in ["packagecloud-i386", "packagecloud-static", "packagecloud-stripped"] {
         let Some(sample) = testee(name) else { continue };
-        let report = run(&[], &[&sample, "10"]);
-        assert_eq!(found(&report), [("tz-unset", 9, 10)], "{name}");
-        advised_zone(&report);
+        for backend in backends_also_unpatched() {
+            let report = run(backend, &[&sample, "10"]);
+            assert_eq!(found(&report), [("tz-unset", 9, 10)], "{name}");
+            advised_zone(&report);
+        }
     }
 }
 
@@ -96,7 +103,7 @@ fn strace_stats(words: &[&str]) -> u64 {
 }
 
 #[test]
-fn interpreters_that_convert_times() {
+fn conversions_in_interpreters_ask_as_often_as_strace_says() {
     let Some(_) = program("strace") else { return };
     // Two looks per time in bash; the first of all reads the zone. How often Python looks when it
     // loads `time` depends on its version.
@@ -108,37 +115,41 @@ fn interpreters_that_convert_times() {
     ] {
         let Some(program) = program(name) else { continue };
         let words = [program.to_str().unwrap(), words[0], words[1]];
-        let report = run(&[], &words);
         let stats = strace_stats(&words);
-        assert_eq!(found(&report), [("tz-unset", stats, stats + 1)], "{name}");
         assert!(stats >= 99 && needless.is_none_or(|known| known == stats), "{name}: {stats}");
-        let what = finding(&report, "tz-unset")["what"].as_str().unwrap();
-        assert!(what.contains(says), "{name}: {what}");
-        let zone = advised_zone(&report);
-        assert_eq!(found(&run(&[("TZ", &zone)], &words)), [], "{name}");
+        for backend in backends_also_unpatched() {
+            let report = run(backend, &words);
+            assert_eq!(found(&report), [("tz-unset", stats, stats + 1)], "{name}");
+            let what = finding(&report, "tz-unset")["what"].as_str().unwrap();
+            assert!(what.contains(says), "{name}: {what}");
+            let zone = advised_zone(&report);
+            assert_eq!(found(&run(&[backend, &[("TZ", &zone)]].concat(), &words)), [], "{name}");
+        }
     }
 }
 
 #[test]
-fn a_zone_with_summer_time_but_no_rule_is_wrong_too() {
+fn a_zone_with_summer_time_but_no_rule_is_reported() {
     let Some(sample) = testee("packagecloud") else { return };
     let posixrules = Path::new("/usr/share/zoneinfo/posixrules");
     if !posixrules.exists() {
         return skipped(format!("no {}", posixrules.display()));
     }
-    let report = run(&[("TZ", "CET-1CEST")], &[&sample, "10"]);
-    assert_eq!(found(&report), [("tz-rule-missing", 27, 29)]);
-    let one = finding(&report, "tz-rule-missing");
-    // Three calls with a path and six others in each of nine conversions.
-    assert_eq!(one["besides"], 54);
-    assert!(one["why"].as_str().unwrap().contains("wrong"), "{one:#}");
-    for remedy in one["remedies"].as_array().unwrap() {
-        assert!(!remedy["caveat"].as_str().unwrap().is_empty());
+    for backend in backends_also_unpatched() {
+        let report = run(&[backend, &[("TZ", "CET-1CEST")]].concat(), &[&sample, "10"]);
+        assert_eq!(found(&report), [("tz-rule-missing", 27, 29)]);
+        let one = finding(&report, "tz-rule-missing");
+        // Three calls with a path and six others in each of nine conversions.
+        assert_eq!(one["besides"], 54);
+        assert!(one["why"].as_str().unwrap().contains("wrong"), "{one:#}");
+        for remedy in one["remedies"].as_array().unwrap() {
+            assert!(!remedy["caveat"].as_str().unwrap().is_empty());
+        }
     }
 }
 
 #[test]
-fn a_zone_that_does_not_exist_is_utc() {
+fn a_zone_that_does_not_exist_is_reported_as_utc() {
     let Some(sample) = testee("packagecloud") else { return };
     let report = run(&[("TZ", "Foo/Bar")], &[&sample, "10"]);
     assert_eq!(found(&report).iter().map(|f| f.0).collect::<Vec<_>>(), ["tz-not-found"]);
@@ -146,28 +157,30 @@ fn a_zone_that_does_not_exist_is_utc() {
 }
 
 #[test]
-fn without_tzdata_utc_is_still_utc() {
+fn utc_without_tzdata_is_not_reported() {
     let Some(sample) = testee("packagecloud") else { return };
     let folder = tempfile::tempdir().unwrap();
     let zones = folder.path().join("zoneinfo");
     std::fs::create_dir(&zones).unwrap();
     let zones = zones.to_str().unwrap();
-    let with = |zone| [("TZDIR", zones), ("TZ", zone)];
-    // What shows that TZDIR hides the zones from the sample, whichever are installed.
-    for zone in ["Europe/Nowhere", "Europe/Athens"] {
-        let report = run(&with(zone), &[&sample, "10"]);
-        assert_eq!(found(&report), [("tz-not-found", 1, 1)], "{zone}");
-        let looked_for = &finding(&report, "tz-not-found")["evidence"][0]["path"];
-        assert_eq!(looked_for, &format!("{zones}/{zone}"));
-    }
-    for zone in ["UTC", "Etc/UTC", ":UTC"] {
-        let report = run_with(&["--min-saving", "0"], &with(zone), &[&sample, "10"]);
-        assert_eq!(found(&report), [], "{zone}");
+    for backend in backends_also_unpatched() {
+        let with = |zone| [backend, &[("TZDIR", zones), ("TZ", zone)]].concat();
+        // What shows that TZDIR hides the zones from the sample, whichever are installed.
+        for zone in ["Europe/Nowhere", "Europe/Athens"] {
+            let report = run(&with(zone), &[&sample, "10"]);
+            assert_eq!(found(&report), [("tz-not-found", 1, 1)], "{zone}");
+            let looked_for = &finding(&report, "tz-not-found")["evidence"][0]["path"];
+            assert_eq!(looked_for, &format!("{zones}/{zone}"));
+        }
+        for zone in ["UTC", "Etc/UTC", ":UTC"] {
+            let report = run_with(&["--min-saving", "0"], &with(zone), &[&sample, "10"]);
+            assert_eq!(found(&report), [], "{zone}");
+        }
     }
 }
 
 #[test]
-fn a_locale_that_is_not_installed() {
+fn a_locale_that_is_not_installed_is_reported_with_one_that_is() {
     let report = run(&[("LC_ALL", "xx_XX.UTF-8")], &["ls", "/"]);
     assert!(needless_of(&report, "locale-not-installed") > 0, "{report:#}");
     let one = finding(&report, "locale-not-installed");
@@ -182,25 +195,28 @@ fn a_locale_that_is_not_installed() {
 }
 
 #[test]
-fn the_spelling_of_the_c_locale() {
+fn the_c_locale_is_advised_as_it_is_spelt_on_disk() {
     if !Path::new("/usr/lib/locale/C.utf8").is_dir() {
         return skipped("no /usr/lib/locale/C.utf8");
     }
     let all = ["--min-saving", "0"];
-    let report = run_with(&all, &[("LANG", "C.UTF-8")], &["ls", "-z"]);
-    assert_eq!(needless_of(&report, "locale-spelling"), 12, "{report:#}");
-    assert_eq!(advised(finding(&report, "locale-spelling"), "LANG"), ["C.utf8"]);
-    let fixed = run_with(&all, &[("LANG", "C.utf8")], &["ls", "-z"]);
-    assert_eq!(needless_of(&fixed, "locale-spelling"), 0);
-    // At one start this is not worth a change, nor is what the advice leaves.
-    for value in ["C.UTF-8", "C.utf8"] {
-        assert_eq!(found(&run(&[("LANG", value)], &["ls", "-z"])), [], "{value}");
+    for backend in backends() {
+        let with = |value| [backend, &[("LANG", value)]].concat();
+        let report = run_with(&all, &with("C.UTF-8"), &["ls", "-z"]);
+        assert_eq!(needless_of(&report, "locale-spelling"), 12, "{report:#}");
+        assert_eq!(advised(finding(&report, "locale-spelling"), "LANG"), ["C.utf8"]);
+        let fixed = run_with(&all, &with("C.utf8"), &["ls", "-z"]);
+        assert_eq!(needless_of(&fixed, "locale-spelling"), 0);
+        // At one start this is not worth a change, nor is what the advice leaves.
+        for value in ["C.UTF-8", "C.utf8"] {
+            assert_eq!(found(&run(&with(value), &["ls", "-z"])), [], "{value}");
+        }
     }
 }
 
 /// The loader and Python ask about the same directories.
 #[test]
-fn two_lists_with_the_same_directories() {
+fn two_lists_of_the_same_directories_are_counted_apart() {
     let Some(python) = needed(installed("python3")) else { return };
     let python = python.to_str().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -210,14 +226,15 @@ fn two_lists_with_the_same_directories() {
         std::fs::create_dir(dir).unwrap();
     }
     let (list, words) = (dirs.join(":"), [python, "-c", "import json, http.server"]);
-    let needless = |lists: &[(&str, &str)]| {
-        let report = run(lists, &words);
-        ["library-search", "python-path"].map(|rule| needless_of(&report, rule))
-    };
     let (loader, own) = (("LD_LIBRARY_PATH", &*list), ("PYTHONPATH", &*list));
-    let (both, alone, other) = (needless(&[loader, own]), needless(&[loader]), needless(&[own]));
-    assert!(both[0] > 100 && both[1] > 100, "{both:?}");
-    assert_eq!((alone, other), ([both[0], 0], [0, both[1]]));
+    for backend in backends() {
+        let [both, alone, other] = [&[loader, own][..], &[loader], &[own]].map(|lists| {
+            let report = run(&[backend, lists].concat(), &words);
+            ["library-search", "python-path"].map(|rule| needless_of(&report, rule))
+        });
+        assert!(both[0] > 100 && both[1] > 100, "{both:?}");
+        assert_eq!((alone, other), ([both[0], 0], [0, both[1]]));
+    }
 }
 
 /// Makes el_GR a directory, as in 2001, where only the words that follow see it.
@@ -243,7 +260,7 @@ fn ls_in_greek(mounts: &[&str], lang: &str, options: &[&str]) -> Value {
 }
 
 #[test]
-fn the_mail_of_2001() {
+fn a_locale_alias_costs_what_was_reported_in_2001() {
     let source = Path::new("/usr/share/i18n/locales/el_GR");
     let source = match source.exists() {
         true => installed("localedef"),
@@ -273,36 +290,40 @@ fn the_mail_of_2001() {
 }
 
 #[test]
-fn programs_that_need_what_they_ask() {
-    for (name, argument) in [
-        ("packagecloud-musl", "1000"),
-        ("watcher", "100"),
-        ("watcher", "10000"),
-        ("set_tz", "1000"),
-        ("poller", "100"),
+fn programs_that_need_what_they_ask_have_no_findings() {
+    for (name, arguments) in [
+        ("packagecloud-musl", &["1000"][..]),
+        ("watcher", &["100"]),
+        ("watcher", &["10000"]),
+        ("set_tz", &["1000"]),
+        ("poller", &["100"]),
+        ("localtime", &["localtime_r", "1000"]),
     ] {
         let Some(testee) = testee(name) else { continue };
-        assert_eq!(found(&run(&[], &[&testee, argument])), [], "{name} {argument}");
+        for backend in backends_also_unpatched() {
+            let report = run(backend, &[&[&*testee], arguments].concat());
+            assert_eq!(found(&report), [], "{name} {arguments:?}");
+        }
     }
-    let Some(sample) = testee("localtime") else { return };
-    assert_eq!(found(&run(&[], &[&sample, "localtime_r", "1000"])), []);
 }
 
 #[test]
-fn a_zone_that_changes_is_read_again_for_a_reason() {
+fn a_zone_that_changed_is_not_read_again_needlessly() {
     let Some(switch) = testee("zone_switch") else { return };
     let words = [switch.as_str(), "/usr/share/zoneinfo/Europe/Athens"];
     if command(words[0]).arg(words[1]).output().unwrap().status.code() == Some(77) {
         return skipped("mounts of our own are not allowed");
     }
-    let report = run_with(&["--min-saving", "0"], &[], &words);
-    // Four conversions: the first read, a needless look, the look that saw the change and the
-    // second read, a needless look.
-    assert_eq!(found(&report), [("tz-unset", 2, 4)]);
+    for backend in backends_also_unpatched() {
+        let report = run_with(&["--min-saving", "0"], backend, &words);
+        // Four conversions: the first read, a needless look, the look that saw the change and the
+        // second read, a needless look.
+        assert_eq!(found(&report), [("tz-unset", 2, 4)]);
+    }
 }
 
 #[test]
-fn tools_that_ask_the_file_system_for_a_living() {
+fn tools_that_work_on_files_have_no_findings() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::create_dir(at("src")).unwrap();
@@ -321,8 +342,13 @@ fn tools_that_ask_the_file_system_for_a_living() {
         ("find", format!("find {place} -newer {place}/Makefile")),
         ("tar", format!("tar cf {place}/x.tar -C {place} src")),
     ] {
-        if program(name).is_some() {
-            let report = run(&[("TZ", "UTC")], &["sh", "-c", &words]);
+        if program(name).is_none() {
+            continue;
+        }
+        for backend in backends_also_unpatched() {
+            let made = format!("cd {place} && rm -rf .git x.db src/*.o");
+            assert!(command("sh").args(["-c", &made]).status().unwrap().success());
+            let report = run(&[backend, &[("TZ", "UTC")]].concat(), &["sh", "-c", &words]);
             assert_eq!(found(&report), [], "{name}: {report:#}");
         }
     }
@@ -361,7 +387,9 @@ fn needless_finds_nothing_needless_in_itself() {
         &["explain", "--all"],
         &["doctor"],
     ] {
-        let report = run(&[], &[&[NEEDLESS], words].concat());
-        assert_eq!(found(&report), [], "{words:?}: {report:#}");
+        for backend in backends() {
+            let report = run(backend, &[&[NEEDLESS], words].concat());
+            assert_eq!(found(&report), [], "{words:?}: {report:#}");
+        }
     }
 }

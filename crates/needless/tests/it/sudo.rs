@@ -10,16 +10,16 @@ const SHOW: &str = "id; echo; env | grep -v -e '^_=' -e '^NEEDLESS_' | sort; ech
 
 /// How sudo is set up on most machines, and so that it becomes the command itself (sudoers(5)): then sudo is
 /// not among the ancestors.
-const STAYS: &str = "";
-const EXECUTES: &str = "Defaults:nobody !pam_session,!pam_setcred,!use_pty\n";
+pub(crate) const STAYS: &str = "";
+pub(crate) const EXECUTES: &str = "Defaults:nobody !pam_session,!pam_setcred,!use_pty\n";
 
 /// Runs `script` as the user `nobody`, who may use sudo there and only there; `None`, and the test counts as
 /// skipped, where this is not possible.
-fn as_nobody(folder: &Path, script: &str) -> Option<Output> {
+pub(crate) fn as_nobody(folder: &Path, script: &str) -> Option<Output> {
     as_nobody_with(STAYS, folder, script)
 }
 
-fn as_nobody_with(defaults: &str, folder: &Path, script: &str) -> Option<Output> {
+pub(crate) fn as_nobody_with(defaults: &str, folder: &Path, script: &str) -> Option<Output> {
     // Only root can give a user the right to use sudo for the test.
     root()?;
     program("sudo")?;
@@ -40,32 +40,34 @@ fn as_nobody_with(defaults: &str, folder: &Path, script: &str) -> Option<Output>
     Some(command.env("MINE", "1").env("TZ", "Europe/Athens").output().unwrap())
 }
 
-/// A folder that the user `nobody` may enter and write to.
-fn folder() -> tempfile::TempDir {
+/// A folder with needless that the user `nobody` may enter and write to.
+pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
+    copy(NEEDLESS, &folder.path().join("needless"));
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
     folder
 }
 
 #[test]
-fn the_command_is_the_callers() {
+fn the_command_and_the_report_belong_to_the_caller() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     let script =
         |wrapper: &str| format!("umask 027; ulimit -n 500; {wrapper} sh -c \"{SHOW}\"; true");
     let Some(plain) = as_nobody(folder.path(), &script("")) else { return };
-    let wrapped = script("sudo -n ./needless run -o report.json --");
-    let Some(wrapped) = as_nobody(folder.path(), &wrapped) else { return };
     assert!(plain.stdout.starts_with(b"uid=65534(nobody)"), "{}", stdout(&plain));
-    assert_eq!(stdout(&wrapped), stdout(&plain), "{}", stderr(&wrapped));
-    let report = folder.path().join("report.json").metadata().unwrap();
-    assert_eq!((report.uid(), report.mode() & 0o777), (65534, 0o640));
+    // sudo passes no variables on.
+    for backend in ["auto"].into_iter().chain(backends().map(|backend| backend[0].1)) {
+        let run = format!("sudo -n ./needless run --backend {backend} -o {backend}.json --");
+        let wrapped = as_nobody(folder.path(), &script(&run)).unwrap();
+        assert_eq!(stdout(&wrapped), stdout(&plain), "{}", stderr(&wrapped));
+        let report = folder.path().join(format!("{backend}.json")).metadata().unwrap();
+        assert_eq!((report.uid(), report.mode() & 0o777), (65534, 0o640));
+    }
 }
 
 #[test]
 fn the_report_goes_nowhere_that_the_caller_may_not_write() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     // In a shell of its own and as what the shell becomes: sudo's parent is another each time.
     for script in [
         "sudo -n ./needless run -o /etc/needless-test.json -- true; exit $?",
@@ -81,9 +83,8 @@ fn the_report_goes_nowhere_that_the_caller_may_not_write() {
 }
 
 #[test]
-fn elevate_asks_sudo() {
+fn elevate_observes_by_sudo_and_runs_the_command_as_the_caller() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     let script = "./needless run --backend ebpf --elevate -o report.json -- id -u";
     let Some(done) = as_nobody(folder.path(), script) else { return };
     assert_eq!(stdout(&done), "65534\n", "{}", stderr(&done));
@@ -92,9 +93,8 @@ fn elevate_asks_sudo() {
 }
 
 #[test]
-fn behind_sudo_needless_keeps_what_it_takes_to_write_as_the_caller() {
+fn needless_behind_sudo_keeps_the_capabilities_to_write_as_the_caller() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     let script = r#"sudo -n ./needless run --backend ebpf -o report.json -- sh -c 'sed -n "s/^CapPrm:.//p" /proc/$PPID/status'"#;
     let Some(done) = as_nobody(folder.path(), script) else { return };
     let held = u64::from_str_radix(stdout(&done).trim(), 16);
@@ -117,9 +117,8 @@ const WAYS: [&str; 8] = [
 ];
 
 #[test]
-fn behind_other_programs_the_command_is_the_callers_too() {
+fn the_command_belongs_to_the_caller_behind_other_programs_too() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     for defaults in [STAYS, EXECUTES] {
         for way in WAYS {
             // Root has run sudo in between: where that leaves no trace, the user is not known, and that is reported.
@@ -145,9 +144,8 @@ fn behind_other_programs_the_command_is_the_callers_too() {
 }
 
 #[test]
-fn whatever_runs_a_command_runs_it_as_the_caller() {
+fn every_subcommand_runs_its_command_as_the_caller() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     // Any library will do; the test is about who loads it.
     let any = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/usr/lib/libm.so.6"];
     let any = any.into_iter().find(|file| Path::new(file).exists());
@@ -173,9 +171,8 @@ fn whatever_runs_a_command_runs_it_as_the_caller() {
 }
 
 #[test]
-fn what_was_set_behind_sudo_reaches_the_command() {
+fn a_variable_set_behind_sudo_reaches_the_command() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     let show = "./needless run -o r.json -- sh -c 'echo $TZ $HOME $MINE'";
     let quoted = show.replace('$', "\\$");
     let script = format!(
@@ -188,37 +185,8 @@ fn what_was_set_behind_sudo_reaches_the_command() {
 }
 
 #[test]
-fn root_without_a_trace_of_sudo_is_asked_whose_the_command_is() {
+fn only_root_may_choose_another_user() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
-    // As in a container: no ancestor is visible, and SUDO_UID is set.
-    let script = |words: &str| format!("sudo -n unshare -pf --mount-proc ./needless {words}");
-    let run = |words: &str| as_nobody(folder.path(), &script(words));
-    let Some(refused) = run("run -- id -u") else { return };
-    assert_eq!((refused.status.code(), stdout(&refused).as_str()), (Some(125), ""));
-    let line = assert_one_line(&refused);
-    assert!(line.contains("--as USER") && line.contains("--as-root"), "{line}");
-    for (words, status) in
-        [("prove --set X=1 -- id -u", 2), ("preload -- id -u", 125), ("origin TZ -- id -u", 125)]
-    {
-        let done = run(words).unwrap();
-        assert_eq!(done.status.code(), Some(status), "{words}: {}", stderr(&done));
-        assert!(assert_one_line(&done).contains("--as USER"), "{words}: {}", stderr(&done));
-    }
-    for (option, id) in
-        [("--as-root", "0\n"), ("--as nobody", "65534\n"), ("--as 65534", "65534\n")]
-    {
-        let done = run(&format!("run {option} -o /dev/null -- id -u")).unwrap();
-        assert_eq!((stdout(&done).as_str(), stderr(&done).as_str()), (id, ""), "{option}");
-    }
-    let done = run("run --as no-such-user -- id -u").unwrap();
-    assert!(assert_one_line(&done).contains("no user"), "{}", stderr(&done));
-}
-
-#[test]
-fn another_user_is_for_root_alone() {
-    let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     for option in ["--as root", "--as-root"] {
         let script = format!("./needless run {option} -- id -u");
         let Some(done) = as_nobody(folder.path(), &script) else { return };
@@ -228,9 +196,8 @@ fn another_user_is_for_root_alone() {
 }
 
 #[test]
-fn as_gives_the_users_groups_home_and_files() {
+fn the_option_as_gives_the_users_groups_home_and_files() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     let script = "sudo -n sh -c \"./needless run --as daemon -o r.json -- \
                   sh -c 'id; echo \\$HOME \\$USER \\$SUDO_UID'; stat -c %U r.json\"; \
                   id daemon; echo ~daemon daemon; echo daemon";
@@ -240,165 +207,9 @@ fn as_gives_the_users_groups_home_and_files() {
     assert_eq!(lines[..3], lines[3..], "{printed}{}", stderr(&done));
 }
 
-#[test]
-fn in_a_shell_of_roots_the_command_is_roots_and_that_is_said() {
-    let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
-    let Some(script) = program("script") else { return };
-    for (defaults, options, says) in
-        [(STAYS, "", true), (EXECUTES, "", true), (STAYS, "--as-root", false)]
-    {
-        let typed = format!("./needless run {options} -o /dev/null -- id -u > out\\nexit\\n");
-        let words = format!(
-            "printf '{typed}' | {} -qec 'sudo -n bash --norc' /dev/null; cat out; rm -f out",
-            script.display()
-        );
-        let Some(done) = as_nobody_with(defaults, folder.path(), &words) else { return };
-        let printed = stdout(&done);
-        assert!(printed.ends_with("\n0\n"), "{defaults}{printed:?}{}", stderr(&done));
-        let said = printed.contains("this is a root shell that another user started");
-        assert_eq!(said, says, "{defaults}{options}: {printed}");
-    }
-}
-
-/// A sudo that becomes the command and what removes the traces that it leaves, `CMD` stands for needless.
-const SCRUBBED: [&str; 6] = [
-    "sudo -n env -i CMD",
-    "sudo -n env -u SUDO_UID -u SUDO_GID CMD",
-    "sudo -n env SUDO_UID=x CMD",
-    "sudo -n env SUDO_UID=0 SUDO_GID=0 CMD",
-    "sudo -n env SUDO_UID=1 SUDO_GID=1 CMD",
-    "sudo -n setsid -w sh -c 'env -i CMD; exit $?'",
-];
-
-#[test]
-fn a_command_is_not_roots_because_a_variable_is_gone() {
-    let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
-    let cmd = "./needless run --backend ptrace -o /dev/null -- id -u";
-    for way in SCRUBBED {
-        let Some(done) = as_nobody_with(EXECUTES, folder.path(), &way.replace("CMD", cmd)) else {
-            return;
-        };
-        assert_eq!((done.status.code(), stdout(&done).as_str()), (Some(125), ""), "{way}");
-        let line = assert_one_line(&done);
-        assert!(line.contains("--as USER") && line.contains("--as-root"), "{way}: {line}");
-        // The ancestors say whose it is, or the two contradict each other.
-        let done = as_nobody_with(STAYS, folder.path(), &way.replace("CMD", cmd)).unwrap();
-        let (out, said) = (stdout(&done), stderr(&done));
-        let refuses = way.contains("UID=x") || way.contains("UID=1");
-        let expected = if refuses { "" } else { "65534\n" };
-        assert_eq!(out, expected, "{way}: {said}");
-        assert_eq!(said.contains("--as USER"), refuses, "{way}: {said}");
-    }
-}
-
-#[test]
-fn a_command_is_not_roots_because_who_ran_sudo_has_ended() {
-    let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
-    for removed in ["-i", "SUDO_UID=0 SUDO_GID=0"] {
-        let script = format!(
-            "cat > late <<'E'\nwhile kill -0 $1; do sleep 0.1; done 2> /dev/null\n\
-             env {removed} ./needless run --backend ptrace -o /dev/null -- id -u > out 2> err\n\
-             > end\nE\nrm -f end; sh -c 'setsid sudo -n sh late $$ & :'\n\
-             while [ ! -e end ]; do sleep 0.1; done; cat out; cat err >&2"
-        );
-        let Some(done) = as_nobody(folder.path(), &script) else { return };
-        assert_ne!(stdout(&done), "0\n", "{removed}");
-        assert!(!stderr(&done).contains("cannot open"), "{removed}: {}", stderr(&done));
-        assert!(
-            !stdout(&done).is_empty() || stderr(&done).contains("--as USER"),
-            "{}",
-            stderr(&done)
-        );
-    }
-}
-
-/// Neither sudo nor its variables are left, but the kernel knows who logged in.
-#[test]
-fn a_command_is_not_roots_in_another_users_session() {
-    if root().is_none() || program("setsid").is_none() {
-        return;
-    }
-    let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
-    let with = |uid: &str, words: &str| {
-        let script = format!(
-            "echo {uid} >/proc/self/loginuid && [ $(cat /proc/self/loginuid) = {uid} ] || exit 77
-             env -u SUDO_UID -u SUDO_GID -u SUDO_USER setsid --wait ./needless run -o /dev/null {words} -- id -u"
-        );
-        command("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap()
-    };
-    let first = std::fs::read_link("/proc/self/ns/pid").unwrap();
-    let here = with("65534", "");
-    if here.status.code() == Some(77) || first.to_str() != Some("pid:[4026531836]") {
-        let why = "setting the login user needs the right to it, on the machine itself";
-        needless_fixtures::needed::<()>(Err(why.into()));
-        return;
-    }
-    assert_eq!(stdout(&here), "65534\n", "{}", stderr(&here));
-    assert_eq!(stdout(&with("65534", "--as-root")), "0\n");
-    assert_eq!(stdout(&with("0", "")), "0\n");
-    let unknown = with("64999", "");
-    assert_eq!(unknown.status.code(), Some(125), "{}", stdout(&unknown));
-    let line = assert_one_line(&unknown);
-    assert!(line.contains("64999") && line.contains("--as USER"), "{line}");
-}
-
-#[test]
-fn a_number_of_no_user_is_refused_in_a_plain_line() {
-    let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
-    let script = "sudo -n env SUDO_UID=4294967295 ./needless run -o /dev/null -- id -u";
-    let Some(done) = as_nobody(folder.path(), script) else { return };
-    assert_eq!((done.status.code(), stdout(&done).as_str()), (Some(125), ""));
-    let line = assert_one_line(&done);
-    assert!(line.contains("SUDO_UID is \"4294967295\""), "{line}");
-}
-
-#[test]
-fn a_sudo_of_another_name_is_sudo() {
-    let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
-    // As after an upgrade of sudo, while it runs.
-    let gone = "cat > gone <<'E'\nrm -f sudo\nenv -i PATH=$PATH ./needless run -o /dev/null -- id -u\nE\n\
-                sudo -n cp /usr/bin/sudo sudo; sudo -n chmod 4755 sudo; ./sudo -n sh gone";
-    let named = "sudo -n cp /usr/bin/sudo sudo.ws; sudo -n chmod 4755 sudo.ws; \
-                 ./sudo.ws -n env -i PATH=$PATH ./needless run -o /dev/null -- id -u";
-    for script in [gone, named] {
-        let Some(done) = as_nobody(folder.path(), script) else { return };
-        assert_eq!(stdout(&done), "65534\n", "{script}: {}", stderr(&done));
-    }
-}
-
-#[test]
-fn behind_su_and_in_a_user_namespace_root_is_its_own_caller() {
-    let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
-    let Some(_) = program("su") else { return };
-    let cmd = "./needless run --backend ptrace -o /dev/null -- id -u";
-    let su = format!(
-        "printf 'auth sufficient pam_permit.so\\naccount sufficient pam_permit.so\\n\
-         session optional pam_permit.so\\n' > pam; \
-         sudo -n mount --bind pam /etc/pam.d/su; su -c '{cmd}'"
-    );
-    // Inside it all outside users have one number, that of the user `nobody`.
-    let namespace = format!("unshare -Ur {cmd}");
-    let made = as_nobody(folder.path(), "unshare -Ur true");
-    let made = made.is_some_and(|done| done.status.success());
-    if !made {
-        skipped("no user namespace can be made here");
-    }
-    for script in [Some(su), Some(namespace).filter(|_| made)].into_iter().flatten() {
-        let Some(done) = as_nobody(folder.path(), &script) else { return };
-        assert_eq!((stdout(&done).as_str(), stderr(&done).as_str()), ("0\n", ""), "{script}");
-    }
-}
-
 /// sudo drops a TZ that is a path outside the zones: the command of root must not get it back.
 #[test]
-fn where_root_runs_sudo_the_command_gets_what_sudo_gives() {
+fn a_command_gets_what_sudo_gives_if_root_runs_sudo() {
     if root().is_none() || program("sudo").is_none() {
         return;
     }
@@ -419,9 +230,8 @@ fn where_root_runs_sudo_the_command_gets_what_sudo_gives() {
 }
 
 #[test]
-fn a_file_that_the_caller_may_not_read_is_not_read_for_them() {
+fn a_file_that_the_caller_may_not_read_is_refused() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "TOPSECRET = 1\n").unwrap();
     std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
@@ -460,7 +270,6 @@ fn a_file_that_the_caller_may_not_read_is_not_read_for_them() {
 #[test]
 fn the_callers_own_files_are_read() {
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     let script = "umask 077; echo words > in; \
                   sudo -n ./needless prove --set X=1 --runs 1 --stdin in -o p.txt -- \
                   sh -c 'cat >> seen'; sort -u seen; \
@@ -473,12 +282,11 @@ fn the_callers_own_files_are_read() {
 }
 
 #[test]
-fn behind_sudo_an_agent_reads_its_configuration_again() {
+fn an_agent_behind_sudo_reads_its_configuration_again() {
     if !observes_others() {
         return;
     }
     let folder = folder();
-    copy(NEEDLESS, &folder.path().join("needless"));
     // What is waited for comes after half a second; if it does not come, this ends all the same.
     let script = "wait_for() { for _ in $(seq 200); do sudo -n sh -c \"$1\" >ls 2>&1 && return; sleep 0.1; done; }; \
                   echo >n.toml; sudo -n ./needless agent --host a --dir ring --every 500ms --cpu-limit none \

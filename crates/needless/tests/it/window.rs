@@ -59,7 +59,7 @@ fn a_running_program_is_judged_without_a_restart() {
 }
 
 #[test]
-fn the_host_names_it_among_all() {
+fn host_names_one_program_among_all() {
     if !observes_others() {
         return;
     }
@@ -137,7 +137,7 @@ fn a_window_ends_when_the_last_process_does_or_somebody_asks() {
 }
 
 #[test]
-fn the_process_to_observe_must_exist() {
+fn attach_to_a_process_that_does_not_exist_is_refused() {
     for (args, says) in [
         (&["attach", "4194304"][..], "no process 4194304"),
         (&["attach", "--unit", "no-such-unit-here"], "no-such-unit-here"),
@@ -157,7 +157,7 @@ fn the_process_to_observe_must_exist() {
 
 /// Units by their names, where systemd is PID 1.
 #[test]
-fn units_of_systemd() {
+fn attach_observes_units_of_systemd() {
     let Some(machine) = crate::machine::Machine::boot(&[]) else { return };
     if !observes_others() {
         return;
@@ -199,7 +199,7 @@ fn status(pid: &str, field: &str) -> Option<u64> {
 }
 
 #[test]
-fn while_it_observes_it_keeps_four_capabilities() {
+fn an_observer_keeps_four_capabilities() {
     if root().is_none() {
         return;
     }
@@ -227,7 +227,7 @@ fn while_it_observes_it_keeps_four_capabilities() {
 }
 
 #[test]
-fn programs_that_only_their_user_may_read_are_read_all_the_same() {
+fn a_program_that_only_its_user_may_read_is_read() {
     use std::os::unix::fs::PermissionsExt;
     if root().is_none() {
         return;
@@ -259,7 +259,7 @@ fn programs_that_only_their_user_may_read_are_read_all_the_same() {
 /// A running process has ancestors: the report names the one that removed the variable, and advises no change
 /// that would have no effect.
 #[test]
-fn who_is_above_says_where_a_variable_was_removed() {
+fn attach_names_the_ancestor_that_removed_a_variable() {
     let Some(program) = testee("clock_ticks") else { return };
     if !observes_others() {
         return;

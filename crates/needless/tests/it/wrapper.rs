@@ -1,32 +1,39 @@
 //! `needless run` as a wrapper: the command sees and ends as it does without needless.
 
 use crate::common::*;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 #[test]
 fn the_commands_exit_status_becomes_ours() {
-    for status in [0, 1, 7, 125, 127, 255] {
-        let done = needless(&["run", "--", "sh", "-c", &format!("exit {status}")]);
-        assert_eq!(done.status.code(), Some(status));
-        assert_one_line(&done);
+    for backend in backends_also_unpatched() {
+        for status in [0, 1, 7, 125, 127, 255] {
+            let words = ["run", "--", "sh", "-c", &format!("exit {status}")];
+            let done = needless_in(backend, &words);
+            assert_eq!(done.status.code(), Some(status));
+            assert_one_line(&done);
+        }
     }
 }
 
 #[test]
 fn the_commands_signal_becomes_ours() {
-    for (name, number) in [("TERM", 15), ("KILL", 9), ("USR1", 10)] {
-        let done = needless(&["run", "--", "sh", "-c", &format!("kill -{name} $$")]);
-        assert_eq!(done.status.signal(), Some(number), "{}", stderr(&done));
-        assert_one_line(&done);
+    for backend in backends_also_unpatched() {
+        for (name, number) in [("TERM", 15), ("KILL", 9), ("USR1", 10)] {
+            let words = ["run", "--", "sh", "-c", &format!("kill -{name} $$")];
+            let done = needless_in(backend, &words);
+            assert_eq!(done.status.signal(), Some(number), "{}", stderr(&done));
+            assert_one_line(&done);
+        }
     }
 }
 
 #[test]
-fn what_cannot_be_run_is_said_with_the_status_of_env() {
+fn a_command_that_cannot_be_run_is_reported_with_the_status_of_env() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain");
     std::fs::write(&plain, "#!/bin/sh\n").unwrap();
@@ -45,16 +52,18 @@ fn what_cannot_be_run_is_said_with_the_status_of_env() {
         (folder, 126, "directory"),
         ("", 125, "no command"),
     ] {
-        let done = needless(&["run", "--", word]);
-        assert_eq!(done.status.code(), Some(status), "{word}");
-        let line = assert_one_line(&done);
-        assert!(line.contains(says), "{word}: {line}");
-        assert!(done.stdout.is_empty());
+        for backend in backends() {
+            let done = needless_in(backend, &["run", "--", word]);
+            assert_eq!(done.status.code(), Some(status), "{word}");
+            let line = assert_one_line(&done);
+            assert!(line.contains(says), "{word}: {line}");
+            assert!(done.stdout.is_empty());
+        }
     }
 }
 
 #[test]
-fn a_limit_of_open_files_that_is_too_low_is_said() {
+fn a_limit_of_open_files_that_is_too_low_is_reported() {
     let script = format!("ulimit -n 7; exec {NEEDLESS} run --backend ptrace -- true");
     let done = command("sh").args(["-c", &script]).output().unwrap();
     assert_eq!(done.status.code(), Some(125));
@@ -96,10 +105,12 @@ fn standard_output_is_the_commands_byte_for_byte() {
     let script = format!(r"printf '\000\377\033[1m no end of line'; {sample} 10 | cat; exit 4");
     let words = ["sh", "-c", &script];
     let without = command(words[0]).args(&words[1..]).output().unwrap();
-    let with = needless(&[&["run", "--"], &words[..]].concat());
-    assert_eq!(with.stdout, without.stdout);
-    assert_eq!(with.status, without.status);
-    assert!(stderr(&with).contains("tz-unset"), "{}", stderr(&with));
+    for backend in backends_also_unpatched() {
+        let with = needless_in(backend, &[&["run", "--"], &words[..]].concat());
+        assert_eq!(with.stdout, without.stdout);
+        assert_eq!(with.status, without.status);
+        assert!(stderr(&with).contains("tz-unset"), "{}", stderr(&with));
+    }
 }
 
 #[test]
@@ -107,36 +118,37 @@ fn standard_input_is_the_commands() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("in");
     std::fs::write(&file, b"a\0b\n\xff").unwrap();
-    let done = command(NEEDLESS)
-        .args(["run", "--", "cat"])
-        .stdin(std::fs::File::open(&file).unwrap())
-        .output()
-        .unwrap();
-    assert_eq!(done.stdout, b"a\0b\n\xff");
+    for backend in backends_also_unpatched() {
+        let mut run = command(NEEDLESS);
+        run.envs(backend.iter().copied()).args(["run", "--", "cat"]);
+        let done = run.stdin(std::fs::File::open(&file).unwrap()).output().unwrap();
+        assert_eq!(done.stdout, b"a\0b\n\xff");
+    }
 }
 
 #[test]
 fn only_our_own_variables_are_kept_from_the_command() {
-    let sees = |words: &[&str]| {
-        let done = command(words[0])
-            .args(&words[1..])
+    let sees = |backend: Backend, words: &[&str]| {
+        let done = command_of(words)
+            .envs(backend.iter().copied())
             .envs([("NEEDLESS_FORMAT", "json"), ("NEEDLESS_X", "1"), ("MY_NEEDLESS_X", "2")])
             .envs([("EMPTY", ""), ("LINES_", "a\nb"), ("TZ", "UTC")])
             .output()
             .unwrap();
         (stdout(&done), stderr(&done))
     };
-    let (without, _) = sees(&["env"]);
-    let (with, report) = sees(&[NEEDLESS, "run", "--", "env"]);
+    let (without, _) = sees(&[], &["env"]);
     let kept: Vec<&str> = without.lines().filter(|l| !l.starts_with("NEEDLESS_")).collect();
-    assert_eq!(with.lines().collect::<Vec<_>>(), kept);
-    assert!(with.contains("MY_NEEDLESS_X=2"));
-    let report: serde_json::Value = serde_json::from_str(&report).expect("NEEDLESS_FORMAT=json");
-    assert_eq!(report["schema"], "needless.report/1");
+    for backend in backends_also_unpatched() {
+        let (with, report) = sees(backend, &[NEEDLESS, "run", "--", "env"]);
+        assert_eq!(with.lines().collect::<Vec<_>>(), kept);
+        assert!(with.contains("MY_NEEDLESS_X=2"));
+        assert_eq!(json(report.as_bytes())["schema"], "needless.report/1");
+    }
 }
 
 #[test]
-fn streams_that_are_closed_or_full_are_no_reason_to_panic() {
+fn closed_and_full_streams_are_reported_in_the_status() {
     let Some(sample) = testee("packagecloud") else { return };
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
@@ -208,17 +220,19 @@ fn streams_that_are_closed_or_full_are_no_reason_to_panic() {
             Stdio::from(OwnedFd::from(writer))
         };
         let script = format!("exec {NEEDLESS} {words}");
-        let mut shell = command("sh");
-        shell.args(["-c", &script]).stderr(closed());
-        // A command that writes into a closed pipe ends by SIGPIPE, which is correct.
-        shell.stdout(if words.starts_with("run") { Stdio::null() } else { closed() });
-        let done = shell.status().unwrap();
-        assert_eq!(done.code(), Some(status), "{script} into closed pipes: {done:?}");
+        for backend in backends_also_unpatched() {
+            let mut shell = command("sh");
+            shell.envs(backend.iter().copied()).args(["-c", &script]).stderr(closed());
+            // A command that writes into a closed pipe ends by SIGPIPE, which is correct.
+            shell.stdout(if words.starts_with("run") { Stdio::null() } else { closed() });
+            let done = shell.status().unwrap();
+            assert_eq!(done.code(), Some(status), "{script} into closed pipes: {done:?}");
+        }
     }
 }
 
 #[test]
-fn what_cannot_be_shown_is_not_changed() {
+fn fix_changes_nothing_if_it_cannot_write_to_standard_output() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("Dockerfile");
     std::fs::write(&file, "FROM scratch\n").unwrap();
@@ -239,60 +253,69 @@ exit_group(0)                           = ?
 +++ exited with 0 +++
 ";
 
+/// `needless run` of a shell that writes a line as soon as it is ready; its further lines.
+fn ready(backend: Backend, report: &Path, script: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut run = command(NEEDLESS);
+    run.envs(backend.iter().copied()).args(["run", "-o"]).arg(report);
+    let mut child = run.args(["--", "sh", "-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    (child, lines)
+}
+
+fn kill(signal: &str, child: &Child) {
+    let words = ["kill", &format!("-{signal}"), &child.id().to_string()];
+    assert!(command_of(&words).status().unwrap().success());
+}
+
 #[test]
-fn a_signal_to_us_is_the_commands_business() {
-    for (signal, number) in [("TERM", 15), ("INT", 2)] {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("x.json");
-        // Reports that it is ready, and, in the trap of the signal, that it got the signal.
-        let script = format!(
-            "trap 'echo got {number}; exit 9' {signal}; echo ready; while :; do sleep 0.01; done"
-        );
-        let mut child = command(NEEDLESS)
-            .args(["run", "-o", file.to_str().unwrap(), "--", "sh", "-c", &script])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert_eq!(lines.next().unwrap().unwrap(), "ready");
-        let kill = command("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
-        assert!(kill.unwrap().success());
-        assert_eq!(lines.next().unwrap().unwrap(), format!("got {number}"));
-        assert_eq!(child.wait().unwrap().code(), Some(9));
-        let report = std::fs::read_to_string(&file).unwrap();
-        assert!(report.contains("needless.report/1"));
+fn a_signal_to_us_is_passed_to_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for backend in backends_also_unpatched() {
+        for (signal, number) in [("TERM", 15), ("INT", 2)] {
+            let file = folder.path().join("x.json");
+            let script = format!(
+                "trap 'echo got {number}; exit 9' {signal}; echo ready; while :; do sleep 0.01; done"
+            );
+            let (mut child, mut lines) = ready(backend, &file, &script);
+            kill(signal, &child);
+            assert_eq!(lines.next().unwrap().unwrap(), format!("got {number}"));
+            assert_eq!(child.wait().unwrap().code(), Some(9));
+            assert!(std::fs::read_to_string(&file).unwrap().contains("needless.report/1"));
+            std::fs::remove_file(file).unwrap();
+        }
     }
 }
 
 #[test]
 fn a_command_that_a_signal_to_us_ends_is_reported_too() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("x.json");
-    let mut child = command(NEEDLESS)
-        .args(["run", "-o", file.to_str().unwrap(), "--", "sh", "-c", "echo ready; exec sleep 600"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert_eq!(lines.next().unwrap().unwrap(), "ready");
-    assert!(command("kill").arg(child.id().to_string()).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().signal(), Some(15));
-    assert!(std::fs::read_to_string(&file).unwrap().contains("needless.report/1"));
-    assert_eq!(names(folder.path()), ["x.json"]);
+    for backend in backends_also_unpatched() {
+        let file = folder.path().join("x.json");
+        let (mut child, _) = ready(backend, &file, "echo ready; exec sleep 600");
+        kill("TERM", &child);
+        assert_eq!(child.wait().unwrap().signal(), Some(15));
+        assert!(std::fs::read_to_string(&file).unwrap().contains("needless.report/1"));
+        assert_eq!(names(folder.path()), ["x.json"]);
+        std::fs::remove_file(file).unwrap();
+    }
 }
 
 #[test]
 fn a_command_without_a_reader_ends_by_sigpipe_as_without_us() {
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let mut child = command(NEEDLESS);
-    child.args(["run", "--", "sh", "-c", "echo lost; exit 1"]).stdout(OwnedFd::from(writer));
     // dash reports it and ends with 2, bash ends by the signal: needless must not change either.
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let mut alone = command("sh");
-    alone.args(["-c", "echo lost; exit 1"]).stdout(OwnedFd::from(writer));
-    assert_eq!(child.output().unwrap().status, alone.output().unwrap().status);
+    let status = |mut command: Command| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let command = command.args(["sh", "-c", "echo lost; exit 1"]);
+        command.stdout(OwnedFd::from(writer)).output().unwrap().status
+    };
+    let alone = status(command("env"));
+    for backend in backends_also_unpatched() {
+        let mut run = command(NEEDLESS);
+        run.envs(backend.iter().copied()).args(["run", "--"]);
+        assert_eq!(status(run), alone);
+    }
 }
 
 #[test]
@@ -308,14 +331,13 @@ fn an_unprivileged_user_finds_the_same() {
         .current_dir("/")
         .output()
         .unwrap();
-    let report: serde_json::Value =
-        serde_json::from_slice(&done.stderr).unwrap_or_else(|e| panic!("{e}: {}", stderr(&done)));
+    let report = json(&done.stderr);
     assert_eq!(found(&report), [("tz-unset", 9, 10)]);
     assert_eq!(finding(&report, "tz-unset")["stage"], "explained");
 }
 
 #[test]
-fn the_command_keeps_the_capabilities_that_needless_gives_up() {
+fn the_command_keeps_the_capabilities_that_needless_drops() {
     if root().is_none() || !observes_others() {
         return;
     }
@@ -335,47 +357,5 @@ fn the_command_keeps_the_capabilities_that_needless_gives_up() {
         let held = wrapped(&format!("sed -n 's/^Cap{set}:.//p' /proc/$PPID/status"));
         let held = u64::from_str_radix(held.trim(), 16).unwrap();
         assert_eq!(held & !OBSERVING, 0, "{set} {held:x}");
-    }
-}
-
-#[test]
-fn a_mistake_on_the_command_line_gets_the_advice_that_fits() {
-    for (words, says, not) in [
-        (&["attach", "nginx"][..], "$(pidof NAME)", "invalid digit"),
-        (&["attach", "1,2"], "expected a process id", "invalid digit"),
-        (&["-p", "1"], "needless attach PID", "-- -p"),
-        (&["attach", "-p", "1"], "needless attach PID", "-- -p"),
-        (&["run", "-c", "ls"], "--all counts every call", "-- -c"),
-        (&["origin", "TZ", "-p", "1"], "needless origin VAR PID", "attach"),
-        (&["prove", "-p", "1"], "use --pid", "attach"),
-        (&["run", "-f", "ls"], "children of a command are always observed", "-- -f"),
-        (&["run", "-e", "trace=open", "ls"], "--rule and --ignore", "-- -e"),
-        (&["run", "-T", "ls"], "needless read reads", "-- -T"),
-        (&["host", "--top", "x"], "expected a whole number", "digit"),
-        (&["prove", "--runs", "0", "--", "ls"], "from 1 to 2000", "digit"),
-        (&["fix", "--set", "TZ", "--unit", "cron"], "--unset VAR removes a variable", "drop-in"),
-        (&["rnu", "--", "ls"], "'run'", "panic"),
-        (&["ls"], "put run before it", "similar"),
-        (&["help", "nonsense"], "nonsense", "put run before it"),
-        (&["explain", "tzunset"], "perhaps tz-unset", "panic"),
-        (&["run", "--rule", "tz-unser", "--", "true"], "perhaps tz-unset", "usage"),
-        (&["run", "--rule", "locale", "--", "true"], "locale-alias", "panic"),
-        (&["run", "--rule", "banana", "--", "true"], "no such rule; ", "perhaps"),
-    ] {
-        let done = needless(words);
-        let said = stderr(&done);
-        assert_eq!(done.status.code(), Some(2), "{words:?}: {said}");
-        assert!(said.contains(says) && !said.contains(not), "{words:?}: {said}");
-    }
-    // An invalid value from the environment is reported as the variable's.
-    for (words, names_it) in [
-        (&["run", "--", "true"][..], true),
-        (&["run", "--", "true", "--format", "x"], true),
-        (&["run", "--format", "xyz", "--", "true"], false),
-    ] {
-        let done = command(NEEDLESS).env("NEEDLESS_FORMAT", "xyz").args(words).output().unwrap();
-        let said = stderr(&done);
-        assert_eq!(said.contains("for 'NEEDLESS_FORMAT'"), names_it, "{words:?}: {said}");
-        assert_eq!(said.contains("--format <FORMAT>"), !names_it, "{words:?}: {said}");
     }
 }

@@ -1,7 +1,7 @@
 //! What the tests share: running programs with ptrace-run and without it.
 
 pub(crate) use needless_fixtures::needed;
-pub(crate) use needless_fixtures::referee::{CallCounts, by_call, command, program};
+pub(crate) use needless_fixtures::referee::{CallCounts, command, program};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};

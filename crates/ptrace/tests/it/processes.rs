@@ -1,6 +1,7 @@
 //! Who made the calls: processes, images, environments, roots, and what was lost; through the library.
 
 use super::common::*;
+use needless_fixtures::backend::processes::{Asked, Observes};
 use needless_launch::{Launch, Stdio};
 use needless_model::{Backend, Env, Exit, Fact, Limits, Loss, Profile, Query, Spawn, Stops};
 use needless_ptrace::{TraceError, TraceOptions, Traced, trace};
@@ -29,11 +30,6 @@ fn options() -> TraceOptions {
 
 fn traced(program: &Path, arguments: &[&str]) -> Traced {
     trace(launch(program, arguments), &options()).unwrap()
-}
-
-fn sum(profile: &Profile, query: Query, path: &str) -> u64 {
-    let rows = profile.rows.iter().filter(|r| r.query == query && profile.path(r) == path);
-    rows.map(|r| r.count).sum()
 }
 
 #[test]
@@ -68,24 +64,6 @@ fn faults_are_counted_from_the_first_memory_that_is_given_back() {
     assert!(command.minor_faults > Some(0) && command.major_faults.is_some(), "{command:?}");
 }
 
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn a_child_that_is_started_in_another_mount_namespace_is_noticed_at_its_exec() {
-    let Some(()) = needed(is_root()) else { return };
-    let (Some(perl), Some(program)) = (needed(program("perl")), needed(program("true"))) else {
-        return;
-    };
-    let flags = libc::CLONE_NEWNS | libc::SIGCHLD;
-    let code = format!(
-        "system {program:?}; if (syscall({}, {flags}, 0, 0, 0, 0) == 0) {{ exec {program:?} }} wait",
-        libc::SYS_clone
-    );
-    let traced = trace(launch(&perl, &["-e", &code]), &options()).unwrap();
-    let executed = traced.profile.processes.iter().filter(|process| process.name() == "true");
-    let shares: Vec<bool> = executed.map(|process| process.shares_root).collect();
-    assert_eq!(shares, [true, false]);
-}
-
 #[test]
 fn what_cannot_be_executed_is_an_error() {
     let error = trace(launch(Path::new("/missing/program"), &[]), &options()).unwrap_err();
@@ -97,37 +75,6 @@ fn what_cannot_be_executed_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let error = trace(launch(folder.path(), &[]), &options()).unwrap_err();
     assert_eq!(error.status(), 126);
-}
-
-#[test]
-fn repetition_is_distinguished_from_polling() {
-    let Some(watcher) = testee("watcher") else { return };
-    let Some(poller) = testee("poller") else { return };
-    let repeated = |profile: &Profile, path: &str| {
-        let rows = profile.rows.iter().filter(|r| profile.path(r) == path);
-        rows.map(|r| (r.count, r.repeated, r.assumed)).collect::<Vec<_>>()
-    };
-    let watched = traced(&watcher, &["1000"]).profile;
-    let [(count, again, assumed)] = repeated(&watched, "/etc/localtime")[..] else {
-        panic!("{:?}", watched.rows)
-    };
-    assert_eq!(count, 1000);
-    // All except the first, if the machine did not pause for a millisecond in between.
-    assert!(again > 500, "{again}");
-    // The first 8 and then one in 64 were looked at; where sites count themselves, all.
-    assert!(if PATCHED { assumed <= 24 } else { assumed == 1000 - 8 - 15 }, "{assumed}");
-    let polled = traced(&poller, &["100"]).profile;
-    let [(count, again, assumed)] = repeated(&polled, "/missing/poller")[..] else {
-        panic!("{:?}", polled.rows)
-    };
-    assert_eq!((count, again), (100, 0));
-    // Those that stop for a snapshot are assumed.
-    assert!(if PATCHED { assumed <= 8 } else { assumed == 100 - 8 - 1 }, "{assumed}");
-    // With every call stopped nothing is assumed.
-    let all = TraceOptions { all: true, ..options() };
-    let all = trace(launch(&watcher, &["1000"]), &all).unwrap().profile;
-    assert_eq!(repeated(&all, "/etc/localtime")[0].2, 0);
-    assert!(all.facts.has(Fact::AllCalls));
 }
 
 #[test]
@@ -190,30 +137,6 @@ fn a_program_that_wants_to_be_traced_is_refused_and_that_is_said() {
 }
 
 #[test]
-fn paths_that_cannot_be_read_are_counted_as_lost() {
-    let Some(testee) = testee("every_path_call") else { return };
-    for all in [false, true] {
-        let traced = trace(launch(&testee, &[]), &TraceOptions { all, ..options() }).unwrap();
-        assert_eq!(traced.profile.lost[&Loss::NoPath], 1);
-        assert_eq!(sum(&traced.profile, Query::Stat, "/usr/missing/relative"), 1);
-        assert_eq!(sum(&traced.profile, Query::Lstat, "missing/relative"), 1, "of a descriptor");
-        // open, creat and openat2 with flags to write; open and openat2 without.
-        assert_eq!(sum(&traced.profile, Query::OpenWrite, "/missing/x"), 3);
-        assert_eq!(sum(&traced.profile, Query::Open, "/missing/x"), 2);
-    }
-}
-
-#[test]
-fn a_bound_on_rows_folds_and_keeps_the_totals() {
-    let Some(testee) = testee("every_path_call") else { return };
-    let options = TraceOptions { limits: Limits { rows: 5, ..Limits::default() }, ..options() };
-    let bounded = trace(launch(&testee, &[]), &options).unwrap().profile;
-    let whole = traced(&testee, &[]).profile;
-    assert_eq!(bounded.totals.calls, whole.totals.calls);
-    assert!(bounded.lost[&Loss::FoldedRows] > 10);
-}
-
-#[test]
 fn a_privilege_that_tracing_takes_away_is_said() {
     let Some(()) = needed(is_root()) else { return };
     let Some(testee) = testee("set_user") else { return };
@@ -268,11 +191,14 @@ fn a_process_that_is_killed_inside_a_call_is_accounted_for() {
 
 struct Ptrace;
 
-impl needless_fixtures::backend::processes::Observes for Ptrace {
+impl Observes for Ptrace {
     type Observed = Traced;
 
-    fn observe(all: bool, program: &Path, arguments: &[&str]) -> Traced {
-        let traced = trace(launch(program, arguments), &TraceOptions { all, ..options() }).unwrap();
+    fn observe(Asked { all, rows }: Asked, program: &Path, arguments: &[&str]) -> Traced {
+        let limits = Limits::default();
+        let limits = Limits { rows: rows.unwrap_or(limits.rows), ..limits };
+        let options = TraceOptions { all, limits, ..options() };
+        let traced = trace(launch(program, arguments), &options).unwrap();
         assert_eq!(traced.profile.processes[0].exit.or(Some(traced.exit)), Some(traced.exit));
         traced
     }
@@ -285,21 +211,17 @@ impl needless_fixtures::backend::processes::Observes for Ptrace {
 /// The tests that all backends pass.
 mod shared {
     use super::*;
-    use needless_fixtures::backend::processes as shared;
+    use needless_fixtures::backend::{paths, processes};
 
-    #[test]
-    fn images_and_children_are_processes_of_their_own() {
-        shared::images_and_children_are_processes_of_their_own::<Ptrace>();
-    }
-
-    #[test]
-    fn a_thread_that_execs_becomes_the_process() {
-        shared::a_thread_that_execs_becomes_the_process::<Ptrace>();
+    needless_fixtures::every_backend_observes!(Ptrace);
+    needless_fixtures::shared_tests! { paths of Ptrace:
+        another_root_is_noticed
+        relative_paths_are_absolute_where_the_directory_is_known
     }
 
     #[test]
     fn a_32_bit_child_of_a_64_bit_program_is_counted() {
-        let traced = shared::a_32_bit_child_of_a_64_bit_program_is_counted::<Ptrace>();
+        let traced = processes::a_32_bit_child_of_a_64_bit_program_is_counted::<Ptrace>();
         let Some(Traced { profile, .. }) = traced else { return };
         let row = profile.rows.iter().find(|r| r.query == Query::Stat && r.count == 100).unwrap();
         assert!(row.assumed > 0 && row.repeated > 0);
@@ -307,7 +229,7 @@ mod shared {
 
     #[test]
     fn another_mount_namespace_is_noticed() {
-        let traced = shared::another_mount_namespace_is_noticed::<Ptrace>(is_root());
+        let traced = paths::another_mount_namespace_is_noticed::<Ptrace>();
         let Some(Traced { profile, roots, .. }) = traced else { return };
         assert_eq!(roots.len(), 1);
         let row = profile.rows.iter().find(|r| r.query == Query::Stat && r.count == 3).unwrap();
@@ -315,17 +237,22 @@ mod shared {
     }
 
     #[test]
-    fn a_child_that_outlives_the_command_is_counted() {
-        shared::a_child_that_outlives_the_command_is_counted::<Ptrace>();
-    }
-
-    #[test]
-    fn a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with() {
-        shared::a_script_has_its_own_name_and_each_image_the_limit_it_was_started_with::<Ptrace>();
-    }
-
-    #[test]
-    fn output_to_dev_null_is_distinguished_from_a_file_and_a_pipe() {
-        shared::output_to_dev_null_is_distinguished_from_a_file_and_a_pipe::<Ptrace>();
+    fn repetition_is_distinguished_from_polling() {
+        let observed = processes::repetition_is_distinguished_from_polling::<Ptrace>();
+        let Some([watched, polled]) = observed else { return };
+        let assumed = |traced: &Traced, count| {
+            let row = traced.profile.rows.iter().find(|row| row.count == count);
+            row.expect("the calls of the loop").assumed
+        };
+        // The first 8 and then one in 64 were looked at; where sites count themselves, all. Those that stop for a
+        // snapshot are assumed.
+        let (watched, polled) = (assumed(&watched, 1000), assumed(&polled, 100));
+        assert!(if PATCHED { watched <= 24 } else { watched == 1000 - 8 - 15 }, "{watched}");
+        assert!(if PATCHED { polled <= 8 } else { polled == 100 - 8 - 1 }, "{polled}");
+        // With every call stopped nothing is assumed.
+        let Some(watcher) = testee("watcher") else { return };
+        let all = Ptrace::observe(Asked { all: true, rows: None }, &watcher, &["1000"]);
+        assert_eq!(assumed(&all, 1000), 0);
+        assert!(all.profile.facts.has(Fact::AllCalls));
     }
 }
