@@ -80,7 +80,7 @@ fn is_elsewhere(backend: &str, finding: &Value, variable: &str, did: &str, who: 
 }
 
 #[test]
-fn a_wrapper_that_sets_it_is_named() {
+fn run_names_the_script_that_sets_a_variable() {
     let Some((folder, program)) = stage() else { return };
     let wrap = script(
         folder.path(),
@@ -96,7 +96,7 @@ fn a_wrapper_that_sets_it_is_named() {
 
 /// The value was there at the top: it is changed there, however many programs are executed in between.
 #[test]
-fn a_wrapper_that_only_hands_it_on_is_not_blamed() {
+fn run_blames_no_script_that_only_hands_it_on() {
     let Some((folder, program)) = stage() else { return };
     let wrap = script(folder.path(), "wrap", "exec \"$@\"");
     let env = [(SEARCHED, EMPTY)];
@@ -107,7 +107,7 @@ fn a_wrapper_that_only_hands_it_on_is_not_blamed() {
 }
 
 #[test]
-fn a_wrapper_that_removes_it_is_named() {
+fn run_names_the_script_that_removes_a_variable() {
     let Some((folder, program)) = stage() else { return };
     let wrap = script(folder.path(), "wrap", "unset TZ; exec \"$@\"");
     let named = format!("{wrap}, a script");
@@ -132,7 +132,7 @@ fn a_wrapper_that_removes_it_is_named() {
 }
 
 #[test]
-fn of_nested_wrappers_the_one_whose_value_it_is() {
+fn run_names_the_nested_script_whose_value_it_is() {
     let Some((folder, program)) = stage() else { return };
     let set = |value: &str| format!("{SEARCHED}={value}; export {SEARCHED}; exec \"$@\"");
     let outer = script(folder.path(), "outer", &set("/nonexistent/x"));
@@ -151,7 +151,7 @@ fn of_nested_wrappers_the_one_whose_value_it_is() {
 /// Like rustup: one executable that is called by the names of others. Only its source could change, so the
 /// finding is shown on demand.
 #[test]
-fn a_compiled_launcher_is_named_as_it_was_called() {
+fn run_names_a_compiled_launcher_as_it_was_called() {
     let (Some((folder, program)), Some(launcher)) = (stage(), testee("launcher")) else { return };
     let called = folder.path().join("compiler");
     std::os::unix::fs::symlink(&launcher, &called).unwrap();
@@ -175,7 +175,7 @@ fn a_compiled_launcher_is_named_as_it_was_called() {
 
 /// No report prints a command line that would change nothing, and `fix` and `prove` say why they do nothing.
 #[test]
-fn nothing_is_tried_in_front_of_the_command() {
+fn fix_and_prove_say_why_they_try_nothing() {
     let Some((folder, program)) = stage() else { return };
     let wrap = script(
         folder.path(),
@@ -206,7 +206,7 @@ fn nothing_is_tried_in_front_of_the_command() {
 
 /// The environments look as if it had passed the value on.
 #[test]
-fn a_wrapper_that_sets_the_same_value_is_named_as_well() {
+fn run_names_a_script_that_sets_the_same_value() {
     let Some((folder, program)) = stage() else { return };
     let wrap = script(
         folder.path(),
@@ -224,7 +224,7 @@ fn a_wrapper_that_sets_the_same_value_is_named_as_well() {
 
 /// What is set in front of `env -i` does not arrive, also where nothing was set there before.
 #[test]
-fn what_would_be_cleared_is_not_set_in_front() {
+fn run_advises_no_value_that_would_be_cleared() {
     let Some((folder, program)) = stage() else { return };
     let clears = script(folder.path(), "clears", "exec /usr/bin/env -i \"$@\"");
     for (backend, report) in reports(folder.path(), &[], &[&clears, &program, "99"]) {
