@@ -1,9 +1,9 @@
 //! The crontabs of users with Debian's cron and crontab, and what an ordinary user changes without root: the own table,
 //! ~/.profile and ~/.bashrc.
 
-use crate::cell::*;
 use crate::common::*;
 use crate::machine::Machine;
+use crate::scenario::*;
 
 /// Starts the probe once, under the name that it gets.
 const ONCE: &str = "#!/bin/sh
@@ -16,10 +16,10 @@ const WALKER: &str = "setpriv --reuid walker --regid walker --init-groups env -u
 
 /// A machine with cron, and a user whose home is below /etc, where the tests look for changes.
 fn with_walker() -> Option<Machine> {
-    for name in ["perl", "strace", "cron", "crontab"] {
+    for name in ["cron", "crontab"] {
         program(name)?;
     }
-    let machine = Machine::boot(&[("probe", PROBE), ("once", ONCE)])?;
+    let machine = machine_with(&[("once", ONCE)], "")?;
     machine.ok("rm -f /etc/cron.d/* /etc/crontab /var/spool/cron/crontabs/*
          useradd -m -k /etc/skel -d /etc/walker -u 1777 -s /bin/bash walker
          install -d -o walker /run/walker");
@@ -46,14 +46,8 @@ impl Walker<'_> {
     /// The zones of the next processes of these jobs: cron starts jobs once a minute.
     fn next<const N: usize>(&self, names: [&str; N]) -> [String; N] {
         let old = names.map(|name| self.pid(name, "0"));
-        for pid in &old {
-            self.0.ok(&format!("kill {pid}; while [ -e /proc/{pid} ]; do sleep 0.1; done"));
-        }
-        names.map(|name| {
-            let fresh = self.pid(name, "0");
-            let all = self.0.ok(&format!("tr '\\0' '\\n' </proc/{fresh}/environ"));
-            all.lines().find_map(|line| line.strip_prefix("TZ=")).unwrap_or("unset").to_owned()
-        })
+        old.iter().for_each(|pid| self.0.end(pid));
+        names.map(|name| self.0.zone(&self.pid(name, "0")).unwrap_or_else(|| "unset".to_owned()))
     }
 }
 
@@ -61,7 +55,7 @@ struct Walker<'m>(&'m Machine);
 
 /// Two zones and three jobs: a change for one job reaches no other, whoever makes it, and goes back byte for byte.
 #[test]
-fn one_job_of_a_users_table() {
+fn fix_changes_one_job_of_a_users_table() {
     let Some(machine) = with_walker() else { return };
     let walker = Walker(&machine);
     let table = "# of walker\n\nTZ=Asia/Tokyo\n* * * * * /usr/local/bin/once first # x\nTZ = 'Europe/Rome'\n\
@@ -81,7 +75,7 @@ fn one_job_of_a_users_table() {
     assert!(said.contains(&format!("TZ=UTC in {TABLE}, job 1")), "{said}");
     assert!(said.contains("-TZ=Asia/Tokyo\n+TZ=UTC"), "{said}");
     // The job that runs has it not, the next one has: the look is at the process.
-    let id = said.split_once("done: change ").and_then(|(_, rest)| rest.split_once(';')).unwrap().0;
+    let id = made(&said);
     let next = "the next run of the job has it";
     let hint = format!("written: {next}; then `needless fix --check {id}` looks\n");
     assert!(said.ends_with(&hint), "{said}");
@@ -121,7 +115,7 @@ fn one_job_of_a_users_table() {
 
 /// Jobs without a zone, of which no line can take one away again; and commands that set or remove it themselves.
 #[test]
-fn a_jobs_own_command() {
+fn fix_reads_the_command_of_a_job() {
     let Some(machine) = with_walker() else { return };
     let walker = Walker(&machine);
     let table = "* * * * * cd / && /usr/local/bin/once plain\n* * * * * /usr/local/bin/once other\n\
@@ -178,7 +172,7 @@ fn a_jobs_own_command() {
 
 /// What is not done, and says why.
 #[test]
-fn tables_that_are_left_alone() {
+fn fix_leaves_tables_alone_and_says_why() {
     let Some(machine) = with_walker() else { return };
     let walker = Walker(&machine);
     let table = "* * * * * true\n";
@@ -243,7 +237,7 @@ const INSIDE: [&str; 16] = [
 
 /// Killed at each system call of a change of a table, and of its undoing: the next run decides by the table.
 #[test]
-fn killed_around_crontab() {
+fn next_run_decides_by_the_table_after_a_kill() {
     let Some(machine) = with_walker() else { return };
     let walker = Walker(&machine);
     let table = "TZ=Asia/Tokyo\n* * * * * true\n";
@@ -317,85 +311,4 @@ fn a_slow_crontab_keeps_the_journal_locked() {
     let next = machine.run("needless undo 4294967295");
     assert!(stderr(&next).contains("was interrupted: it is complete"), "{}", stderr(&next));
     assert_eq!(walker.table(), "TZ=UTC\n* * * * * true\n");
-}
-
-/// An ordinary user's login shell: ~/.profile is read after PAM's files and is stronger.
-#[test]
-fn a_users_profile() {
-    let Some(machine) = with_walker() else { return };
-    let start = || {
-        let su = "TZ=UTC exec su - walker -c 'exec /usr/local/bin/probe login'";
-        drop(machine.start(su));
-    };
-    let find = |not: &str| machine.pid_of(&format!("{WORDS} login"), not);
-    let place = "/etc/walker/.profile";
-    // /etc/skel's own, which sources ~/.bashrc.
-    assert!(machine.ok(&format!("cat {place}")).contains(". \"$HOME/.bashrc\""));
-    machine.ok(&format!("touch -d 2020-01-01 {place} /etc/walker"));
-    let times = || machine.ok(&format!("stat -c '%y %n' {place} /etc/walker"));
-    let before = times();
-    let cell = Cell {
-        name: "profile",
-        start: &start,
-        find: &find,
-        program: "perl",
-        why: &["su - starts a new environment"],
-        place,
-    };
-    machine.write("/etc/environment", "644", "LANG=C.UTF-8\n");
-    cell.holds_for(&machine, WALKER);
-    assert_eq!(times(), before);
-    // The strongest setting is the place.
-    machine.write("/etc/environment", "644", "TZ=Europe/Oslo\n");
-    machine.ok(&format!("echo 'export TZ=Europe/Rome   # keep this' >>{place}"));
-    start();
-    let pid = find("0");
-    let story = machine.ok(&format!("{WALKER} needless origin TZ {pid}"));
-    assert!(story.contains("TZ is Europe/Rome") && !story.contains("started by bash"), "{story}");
-    let fixed = machine.ok(&format!("{WALKER} needless fix --pid {pid} --set TZ={ZONE} --yes"));
-    assert!(fixed.contains(place), "{fixed}");
-    assert!(
-        machine.ok(&format!("tail -n 1 {place}")) == format!("export TZ={ZONE}   # keep this\n")
-    );
-    machine.ok(&format!("kill {pid}"));
-    start();
-    let fresh = find(&pid);
-    assert!(
-        machine
-            .ok(&format!("tr '\\0' '\\n' </proc/{fresh}/environ"))
-            .contains(&format!("TZ={ZONE}\n"))
-    );
-    // Root does not write into a user's files, and no file is made that would hide ~/.profile.
-    let refused = machine.run(&format!("needless fix --pid {fresh} --set TZ=UTC --yes"));
-    assert!(stderr(&refused).contains("belongs to user 1777"), "{}", stderr(&refused));
-    machine.ok(&format!("{WALKER} needless undo"));
-    let hides = "needless fix --in /etc/walker/.bash_profile --set TZ=UTC --yes";
-    let refused = machine.run(&format!("{WALKER} {hides}"));
-    let why = "bash reads only the first of .bash_profile, .bash_login, .profile: change /etc/walker/.profile";
-    assert!(stderr(&refused).contains(why), "{}", stderr(&refused));
-}
-
-/// What a person starts in an interactive bash.
-#[test]
-fn a_users_bashrc() {
-    let Some(machine) = with_walker() else { return };
-    let start = || {
-        drop(machine.start(&format!(
-            "echo '/usr/local/bin/probe typed' | {WALKER} HISTFILE=/dev/null bash -i"
-        )));
-    };
-    let find = |not: &str| machine.pid_of(&format!("{WORDS} typed"), not);
-    let place = "/etc/walker/.bashrc";
-    assert!(machine.ok(&format!("cat {place}")).contains("dircolors"));
-    let cell =
-        Cell { name: "bashrc", start: &start, find: &find, program: "perl", why: &[], place };
-    cell.holds_for(&machine, WALKER);
-    machine
-        .ok("echo 'exec true' >/etc/walker/.bash_aliases; chown walker: /etc/walker/.bash_aliases");
-    let refused = machine.run(&format!("{WALKER} needless fix --in {place} --set TZ=UTC --yes"));
-    assert!(
-        stderr(&refused).contains(".bash_aliases, which has `exec` in it"),
-        "{}",
-        stderr(&refused)
-    );
 }

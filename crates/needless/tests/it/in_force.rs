@@ -1,17 +1,9 @@
 //! `fix --restart` and `fix --check` with the real systemd: the calls that a change saves, and daemons for which a
 //! reload is enough.
 
-use crate::cell::*;
 use crate::common::*;
 use crate::machine::Machine;
-
-const UNIT: &str = "[Service]\nExecStart=/usr/local/bin/probe unit\n";
-
-/// The number of the change in the output of `fix`.
-fn made(said: &str) -> &str {
-    let id = said.split_once("done: change ").and_then(|(_, rest)| rest.split_once(';'));
-    id.unwrap_or_else(|| panic!("{said}")).0
-}
+use crate::probe::*;
 
 /// The calls per second before and after, of the line that has them.
 fn figures(said: &str) -> (f64, f64) {
@@ -25,15 +17,14 @@ fn figures(said: &str) -> (f64, f64) {
 
 /// A machine on which the unit `probe` runs, its zone a link.
 fn probed() -> Option<Machine> {
-    let machine = machine()?;
-    machine.write("/etc/systemd/system/probe.service", "644", UNIT);
-    machine.ok("ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime; systemctl daemon-reload; systemctl start probe");
-    machine.pid_of(&format!("{WORDS} unit"), "0");
+    let machine = machine("")?;
+    machine.ok("ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime");
+    start_unit(&machine, SERVICE);
     Some(machine)
 }
 
 #[test]
-fn calls_are_counted_before_a_change_and_after() {
+fn fix_counts_calls_before_a_change_and_after() {
     let Some(machine) = probed().filter(|_| observes_others()) else { return };
     let fix = format!("needless fix --unit probe --set TZ={ZONE} --yes");
     let said = machine.ok(&format!("{fix} --restart"));
@@ -51,7 +42,9 @@ fn calls_are_counted_before_a_change_and_after() {
     // Without --restart, the count before is kept for the look.
     let said = machine.ok(&fix);
     assert!(said.contains("written, not in force") && !said.contains("calls per second"), "{said}");
-    machine.ok("systemctl restart probe; sleep 1");
+    let old = machine.main_of("probe");
+    machine.ok("systemctl restart probe");
+    machine.pid_of(&format!("{WORDS} unit"), &old);
     let (before, after) = figures(&machine.ok(&format!("needless fix --check {}", made(&said))));
     assert!(before > 0.0 && after == 0.0, "{before} {after}");
     machine.ok("needless undo --last && systemctl restart probe");
@@ -65,7 +58,7 @@ fn calls_are_counted_before_a_change_and_after() {
 /// Without the right to count, and for a variable that no rule knows, the change is made and one line says why there are
 /// no figures.
 #[test]
-fn calls_that_are_not_counted_are_named() {
+fn fix_says_why_calls_are_not_counted() {
     let Some(machine) = probed() else { return };
     let none =
         "setpriv --bounding-set -bpf,-perfmon,-sys_admin --inh-caps -bpf,-perfmon,-sys_admin";
@@ -109,8 +102,8 @@ finding = \"nothing\"
 ";
 
 #[test]
-fn a_change_that_arrives_and_saves_nothing() {
-    let Some(machine) = machine().filter(|_| observes_others()) else { return };
+fn fix_says_that_a_change_saved_nothing() {
+    let Some(machine) = machine("").filter(|_| observes_others()) else { return };
     let looks = "#!/usr/bin/perl\nwhile (1) { -e '/run/none' for 1 .. 9; select undef, undef, undef, 0.05 }\n";
     machine.write("/usr/local/bin/looks", "755", looks);
     machine.write("/run/rules/needless.toml", "644", WRONG);
@@ -132,8 +125,8 @@ fn a_change_that_arrives_and_saves_nothing() {
 
 /// supervisord starts a program anew whose section has changed; `restart` of supervisorctl would keep the environment.
 #[test]
-fn a_program_of_supervisord_is_updated() {
-    let Some(machine) = machine() else { return };
+fn fix_has_supervisord_update_a_program() {
+    let Some(machine) = machine("debs") else { return };
     if machine.has("supervisord").is_none() {
         return;
     }
@@ -146,7 +139,7 @@ fn a_program_of_supervisord_is_updated() {
     );
     let (web, own) = (format!("{WORDS} web"), format!("{WORDS} own"));
     let (pid, other) = (machine.pid_of(&web, "0"), machine.pid_of(&own, "0"));
-    let before = machine.etc();
+    let before = files(&machine);
     let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
     let fresh = machine.pid_of(&web, &pid);
     for part in
@@ -160,7 +153,7 @@ fn a_program_of_supervisord_is_updated() {
     }
     assert_eq!(machine.pid_of(&own, "0"), other, "the other program goes on");
     machine.ok("needless undo --last");
-    same(&before, &machine.etc(), "undo");
+    same(&before, &files(&machine), "undo");
     // What others have changed and not applied yet stays like that; a program of a group is found by its own name.
     let more = format!(
         "{config}[program:one]\ncommand=/usr/local/bin/probe one\n[program:two]\ncommand=/usr/local/bin/probe two\n[group:both]\nprograms=one,two\n"
@@ -171,7 +164,7 @@ fn a_program_of_supervisord_is_updated() {
     let fresh = machine.pid_of(&web, "0");
     let more = more.replace("probe web\n", "probe web\npriority=5\n");
     machine.write("/etc/supervisor/conf.d/web.conf", "644", &more);
-    let before = machine.etc();
+    let before = files(&machine);
     let said = machine.ok(&format!("needless fix --pid {one} --set TZ={ZONE} --yes --restart"));
     for part in [
         "every program of the group both of supervisord",
@@ -182,51 +175,29 @@ fn a_program_of_supervisord_is_updated() {
     }
     assert_eq!(machine.pid_of(&web, "0"), fresh, "its new section is not applied");
     machine.ok("needless undo --last");
-    same(&before, &machine.etc(), "undo");
+    same(&before, &files(&machine), "undo");
     // The program's own script removes it.
     let done = machine.run(&format!("needless fix --pid {other} --set TZ={ZONE} --yes --restart"));
     let said = format!("{}{}", stdout(&done), stderr(&done));
     assert_eq!(done.status.code(), Some(2), "{said}");
     assert!(said.contains("taken back, and restarted once more"), "{said}");
-    same(&before, &machine.etc(), "taken back");
-}
-
-/// daemontools' supervise starts the run script anew, which reads the directory.
-#[test]
-fn a_run_script_of_daemontools_is_restarted() {
-    let Some(machine) = machine() else { return };
-    if machine.has("svc").is_none() || machine.has("supervise").is_none() {
-        return;
-    }
-    let run = "#!/bin/sh\nexec envdir /etc/probe.env /usr/local/bin/probe envdir\n";
-    machine.write("/run/probe.d/run", "755", run);
-    machine.write("/etc/probe.env/LANG", "644", "C\n");
-    drop(machine.start("exec supervise /run/probe.d"));
-    let words = format!("{WORDS} envdir");
-    let (pid, before) = (machine.pid_of(&words, "0"), machine.etc());
-    let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
-    let fresh = machine.pid_of(&words, &pid);
-    assert!(said.contains("restarted: svc -t /run/probe.d\n"), "{said}");
-    assert!(said.contains(&format!("in force: TZ={ZONE} in perl[{fresh}]\n")), "{said}");
-    let said = machine.ok("needless undo");
-    assert!(said.contains(&format!("perl[{fresh}] still has TZ={ZONE}: `svc -t ")), "{said}");
-    same(&before, &machine.etc(), "undo");
+    same(&before, &files(&machine), "taken back");
 }
 
 /// The workers of a pool get the pool's variables at a reload; the master, with what its unit gives it, goes on.
 #[test]
-fn a_pool_of_php_fpm_is_reloaded() {
-    let Some(machine) = machine() else { return };
+fn fix_reloads_a_pool_of_php_fpm() {
+    let Some(machine) = machine("debs") else { return };
     let Some(fpm) = machine.has("php-fpm8.2 || command -v php-fpm8.4 || command -v php-fpm8.3")
     else {
         return;
     };
     let name = fpm.rsplit('/').next().unwrap().replace("php-fpm", "php") + "-fpm";
     machine.ok(&format!("mkdir -p /run/php; systemctl daemon-reload; systemctl start {name}"));
-    let main = || machine.ok(&format!("systemctl show -p MainPID --value {name}"));
+    let main = || machine.main_of(&name);
     let master = main();
     let worker = machine.pid_of("php-fpm: pool www *", "0");
-    let before = machine.etc();
+    let before = files(&machine);
     let said = machine.ok(&format!("needless fix --pid {worker} --set TZ={ZONE} --yes --restart"));
     let reload = format!("reloaded: systemctl try-reload-or-restart {name}.service\n");
     assert!(said.contains("/fpm/pool.d/www.conf") && said.contains(&reload), "{said}");
@@ -235,7 +206,7 @@ fn a_pool_of_php_fpm_is_reloaded() {
     assert!(machine.run(&format!("test -e /proc/{worker}")).status.code() == Some(1));
     let id = made(&said).to_owned();
     machine.ok("needless undo --last");
-    same(&before, &machine.etc(), "undo");
+    same(&before, &files(&machine), "undo");
     // Written without a reload: the look says what is missing, and sees it afterwards.
     let worker = machine.pid_of("php-fpm: pool www *", "0");
     let said = machine.ok(&format!("needless fix --pid {worker} --set TZ=Asia/Seoul --yes"));
@@ -243,17 +214,21 @@ fn a_pool_of_php_fpm_is_reloaded() {
     let check = format!("needless fix --check {}", made(&said));
     let done = machine.run(&check);
     assert_eq!(done.status.code(), Some(1), "{}", stdout(&done));
-    machine.ok(&format!("systemctl reload {name}; sleep 1"));
+    machine.ok(&format!(
+        "old=$(pgrep -f '[p]hp-fpm: pool www'); systemctl reload {name}
+         for pid in $old; do while [ -e /proc/$pid ]; do sleep 0.1; done; done
+         until pgrep -f '[p]hp-fpm: pool www'; do sleep 0.1; done"
+    ));
     assert!(machine.ok(&check).contains("in force: TZ=Asia/Seoul in php-fpm"));
     machine.ok("needless undo --last");
     // The master's own variables come from the unit, and a reload does not change them.
-    let said = machine
-        .ok(&format!("needless fix --pid {} --set TZ={ZONE} --yes --restart", master.trim()));
+    let said =
+        machine.ok(&format!("needless fix --pid {} --set TZ={ZONE} --yes --restart", master));
     assert!(said.contains(&format!("restarted: systemctl restart {name}.service")), "{said}");
     assert!(main() != master, "{said}");
     let workers = "Its workers do not get it: php-fpm clears their environment (clear_env). For these: --in /etc/php/";
     assert!(said.contains(workers) && said.contains("/fpm/pool.d/www.conf --part www."), "{said}");
-    let story = origin(&machine, main().trim());
+    let story = origin(&machine, &main());
     assert!(
         story.contains("/zz-needless.conf why")
             && story.contains("/fpm/pool.d/www.conf why php-fpm clears"),
@@ -264,12 +239,12 @@ fn a_pool_of_php_fpm_is_reloaded() {
     let worker = machine.pid_of("php-fpm: pool www *", "0");
     let dir = machine.ok("dirname /etc/php/*/fpm/pool.d/www.conf");
     machine.write(&format!("{}/broken.conf", dir.trim()), "644", "[broken]\nuser = www-data\n");
-    let (before, master) = (machine.etc(), main());
+    let (before, master) = (files(&machine), main());
     let done = machine.run(&format!("needless fix --pid {worker} --set TZ={ZONE} --yes --restart"));
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
     assert!(stderr(&done).contains("; taken back"), "{}", stderr(&done));
-    same(&before, &machine.etc(), "a broken pool");
+    same(&before, &files(&machine), "a broken pool");
     // The same where the file says it already.
     machine.ok(&format!(
         "cd {}; mv broken.conf /run; needless fix --pid {worker} --set TZ={ZONE} --yes; mv /run/broken.conf .",
@@ -279,7 +254,7 @@ fn a_pool_of_php_fpm_is_reloaded() {
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
     machine.ok("needless undo");
-    same(&before, &machine.etc(), "written before");
+    same(&before, &files(&machine), "written before");
     assert_eq!(
         (main(), machine.run(&format!("test -e /proc/{worker}")).status.code()),
         (master, Some(0))
@@ -289,8 +264,8 @@ fn a_pool_of_php_fpm_is_reloaded() {
 /// A unit that does not last with the change, at once, in a loop, or while its calls are counted, is not in force: the
 /// change is taken back, and the unit runs again although systemd had given it up.
 #[test]
-fn a_unit_that_does_not_last_gets_the_old_value_back() {
-    let Some(machine) = machine() else { return };
+fn fix_takes_back_what_a_unit_does_not_survive() {
+    let Some(machine) = machine("") else { return };
     for (name, dies, more) in [
         ("once", "exit 3", "Restart=always\nEnvironmentFile=/etc/once.env\n"),
         ("loops", "sleep 0.4; exit 3", "Restart=always\n"),
@@ -306,7 +281,7 @@ fn a_unit_that_does_not_last_gets_the_old_value_back() {
         machine.write("/etc/once.env", "644", "TZ=\n");
         machine.ok(&format!("systemctl daemon-reload; systemctl start {name}"));
         machine.pid_of(&format!("{WORDS} {name}"), "0");
-        let before = machine.etc();
+        let before = files(&machine);
         let fix = format!("needless fix --unit {name} --set TZ={ZONE} --yes --restart --for 2s");
         let done = machine.run(&fix);
         let said = stderr(&done);
@@ -315,8 +290,105 @@ fn a_unit_that_does_not_last_gets_the_old_value_back() {
             said.contains("taken back") && !stdout(&done).contains("in force:"),
             "{name}: {said}"
         );
-        assert_eq!(machine.etc(), before, "{name}");
+        same(&before, &files(&machine), name);
         machine.pid_of(&format!("{WORDS} {name}"), "0");
         machine.ok(&format!("systemctl is-active {name}; systemctl stop {name}"));
     }
+}
+
+/// All steps: a window, the change, a second window, and the proof for the unit.
+#[test]
+fn prove_proves_a_fix_of_a_unit() {
+    let Some(machine) = machine("") else { return };
+    start_unit(&machine, SERVICE);
+    machine.ok("needless prove --unit probe --for 3s --save-before /run/before.json");
+    let unchanged = machine.run("needless prove --unit probe --for 3s --before /run/before.json");
+    assert_eq!(unchanged.status.code(), Some(1), "{}", stdout(&unchanged));
+    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
+    machine.pid_of(&format!("{WORDS} unit"), "0");
+    let proof = machine.ok("needless prove --unit probe --for 3s --before /run/before.json");
+    assert!(proof.starts_with("needless prove: proven"), "{proof}");
+    assert!(proof.contains("newfstatat(\"/etc/localtime\")"), "{proof}");
+}
+
+/// The process decides whether a change is in force: before a restart, after it, and where the file has it already.
+#[test]
+fn fix_check_looks_into_the_process() {
+    let Some(machine) = machine("") else { return };
+    start_unit(&machine, SERVICE);
+    let before = files(&machine);
+    let fix = format!("needless fix --unit probe --set TZ={ZONE} --yes");
+    let check = |id: &str, status: i32| {
+        let said = machine.all(&format!("needless fix --check {id}"));
+        assert!(said.ends_with(&format!("rc {status}")), "{said}");
+        said
+    };
+    check("4294967295", 2);
+    let said = machine.ok(&fix);
+    let id = made(&said);
+    let next =
+        format!("restart: `systemctl restart probe.service`; then `needless fix --check {id}`");
+    assert!(said.contains(&format!("written, not in force: {next}")), "{said}");
+    assert!(check(id, 1).contains("was started before the change: restart probe.service"));
+    let said = machine.ok(&fix);
+    assert!(said.contains("written, not in force: ") && !said.contains("done: change"), "{said}");
+    machine.ok("systemctl restart probe");
+    machine.pid_of(&format!("{WORDS} unit"), "0");
+    let said = check(id, 0);
+    assert!(said.starts_with(&format!("in force: TZ={ZONE} in perl[")), "{said}");
+    let said = machine.ok(&fix);
+    assert!(said.contains("already so: ") && said.contains("in force in perl["), "{said}");
+    machine.ok(&format!("needless undo {id}"));
+    assert!(check(id, 2).contains(&format!("change {id} was undone")));
+    same(&before, &files(&machine), "undo");
+    // A unit that does not run.
+    machine.ok("systemctl stop probe");
+    let said = machine.ok(&fix);
+    let id = made(&said);
+    assert!(said.contains("probe.service does not run; when it was started"), "{said}");
+    assert!(check(id, 2).contains("was not seen: probe.service does not run"));
+    machine.ok("systemctl start probe");
+    machine.pid_of(&format!("{WORDS} unit"), "0");
+    check(id, 0);
+    machine.ok(&format!("needless undo {id}"));
+    // With --restart it looks by itself.
+    let said = machine.ok(&format!("{fix} --restart"));
+    assert!(said.contains(&format!("in force: TZ={ZONE} in perl[")), "{said}");
+    check(made(&said), 0);
+}
+
+/// PHP has its own zones and asks nothing; but programs that it runs (mail, exec) have its environment.
+#[test]
+fn fix_changes_a_pool_of_php_fpm_that_was_started_by_hand() {
+    let Some(machine) = machine("debs") else { return };
+    let Some(fpm) = machine.has("php-fpm8.2 || command -v php-fpm8.4 || command -v php-fpm8.3")
+    else {
+        return;
+    };
+    machine.ok("mkdir -p /run/php");
+    let start = format!("TZ=UTC exec {fpm} -F");
+    let worker = |not: &str| machine.pid_of("php-fpm: pool www *", not);
+    drop(machine.start(&start));
+    let pid = worker("0");
+    let story = origin(&machine, &pid);
+    assert!(
+        story.contains("TZ is not set") && story.contains("php-fpm clears the environment"),
+        "{story}"
+    );
+    let before = files(&machine);
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    assert!(
+        fixed.contains("/fpm/pool.d/www.conf") && fixed.contains("+env[TZ] = \"Asia/Tokyo\""),
+        "{fixed}"
+    );
+    machine.ok(&format!("{fpm} -t"));
+    machine.run("pkill -f '[p]hp-fpm: master'; while pgrep -f '[p]hp-fpm: '; do sleep 0.1; done");
+    drop(machine.start(&start));
+    let story = origin(&machine, &worker(&pid));
+    assert!(
+        story.contains("TZ is Asia/Tokyo") && story.contains("/fpm/pool.d/www.conf:"),
+        "{story}"
+    );
+    machine.ok("needless undo");
+    same(&before, &files(&machine), "undo");
 }

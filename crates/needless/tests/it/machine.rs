@@ -113,6 +113,12 @@ impl Machine {
         stdout(&done)
     }
 
+    /// Runs a script in it: all that it printed, and its exit status as the last line.
+    pub(crate) fn all(&self, script: &str) -> String {
+        let done = self.run(script);
+        format!("{}{}rc {}", stdout(&done), stderr(&done), done.status.code().unwrap_or(-1))
+    }
+
     /// A program in it; `None`, and the test counts as skipped, where neither the machine nor the unpacked packages have it.
     pub(crate) fn has(&self, name: &str) -> Option<String> {
         let found = stdout(&self.run(&format!("command -v {name}"))).trim().to_owned();
@@ -151,21 +157,20 @@ impl Machine {
             .unwrap_or_else(|| panic!("{words} does not run: {}", self.ok("ps -ef")))
     }
 
-    /// How often the process checks /etc/localtime per round: the probe sleeps between rounds, and strace
-    /// shows both.
-    pub(crate) fn stats(&self, pid: &str) -> usize {
-        let script = format!(
-            "timeout -s INT 2 strace -e trace=%file,pselect6,select -o /run/strace.log -p {pid}; cat /run/strace.log"
-        );
-        // It may still be starting.
-        let log = wait(|| Some(stdout(&self.run(&script))).filter(|log| log.contains("select")));
-        let log = log.unwrap_or_else(|| panic!("the probe {pid} does not run"));
-        log.lines().filter(|line| line.contains("\"/etc/localtime\"")).count()
+    /// The main process of a unit.
+    pub(crate) fn main_of(&self, unit: &str) -> String {
+        self.ok(&format!("systemctl show -p MainPID --value {unit}")).trim().to_owned()
     }
 
-    /// Every file below /etc with its checksum, mode and owner.
-    pub(crate) fn etc(&self) -> String {
-        self.ok("cd /etc && find . -printf '%p %m %u %g ' -type f -exec sha256sum {} \\; -o -printf '\\n' | sort")
+    /// The value of TZ with which a process was started.
+    pub(crate) fn zone(&self, pid: &str) -> Option<String> {
+        let environ = self.ok(&format!("tr '\\0' '\\n' </proc/{pid}/environ"));
+        environ.lines().find_map(|line| line.strip_prefix("TZ=")).map(str::to_owned)
+    }
+
+    /// Ends a process, and waits until it has.
+    pub(crate) fn end(&self, pid: &str) {
+        self.run(&format!("kill {pid}; while [ -e /proc/{pid} ]; do sleep 0.05; done"));
     }
 }
 

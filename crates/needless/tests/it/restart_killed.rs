@@ -2,9 +2,9 @@
 //! while its process is looked at, while the change is taken back. After the next call the journal, the files and
 //! systemd agree, and the unit runs.
 
-use crate::cell::*;
 use crate::common::*;
 use crate::machine::Machine;
+use crate::probe::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -62,14 +62,14 @@ const SCENES: [Scene; 4] = [
 const BUDGET: Duration = Duration::from_secs(40);
 /// But so many calls are killed at, however long that takes.
 const FEWEST: usize = 6;
-const DROP_IN: &str = "/etc/systemd/system/probe.service.d";
+const FOLDER: &str = "/etc/systemd/system/probe.service.d";
 
 /// The name of a call, and its number among the calls of that name.
 type Call = (String, usize);
 
 impl Scene {
     fn machine(&self) -> Option<Machine> {
-        let machine = machine()?;
+        let machine = machine("")?;
         let fails = "#!/bin/sh\n[ -z \"$TZ\" ] || exit 3\nexec /usr/local/bin/probe unit\n";
         machine.write("/usr/local/bin/fails-with-tz", "755", fails);
         let unit = format!("[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart={}\n", self.exec);
@@ -80,7 +80,7 @@ impl Scene {
     /// As before the command.
     fn reset(&self, machine: &Machine) {
         let start = "systemctl daemon-reload; systemctl restart probe";
-        machine.ok(&format!("rm -rf /var/lib/needless {DROP_IN}; {start}"));
+        machine.ok(&format!("rm -rf /var/lib/needless {FOLDER}; {start}"));
         machine.pid_of(&format!("{WORDS} unit"), "0");
         self.before.iter().for_each(|command| drop(machine.ok(command)));
     }
@@ -133,11 +133,10 @@ impl Scene {
 
     fn in_agreement(&self, machine: &Machine, what: &str) {
         // Neither writes a new change.
-        let said = machine.run(CHECK);
-        let said = format!("{what}: {}{}", stdout(&said), stderr(&said));
+        let said = format!("{what}: {}", machine.all(CHECK));
         let state = machine.ok("needless undo --list");
         let on_disk =
-            machine.run(&format!("grep -q TZ=Asia/Tokyo {DROP_IN}/*.conf")).status.success();
+            machine.run(&format!("grep -q TZ=Asia/Tokyo {FOLDER}/*.conf")).status.success();
         let says = machine.ok("systemctl show -p Environment --value probe");
         assert_eq!(says.contains("TZ=Asia/Tokyo"), on_disk, "systemd {says:?}: {said}");
         assert_eq!(state.contains("holds"), on_disk, "{state}: {said}");
@@ -146,8 +145,7 @@ impl Scene {
         // What is taken back after a restart is taken from the process, too.
         if self.from != "undoing" && !on_disk {
             let pid = machine.pid_of(&format!("{WORDS} unit"), "0");
-            let zone = machine.run(&format!("tr '\\0' '\\n' </proc/{pid}/environ | grep ^TZ="));
-            assert_eq!(stdout(&zone), "", "{said}");
+            assert_eq!(machine.zone(&pid), None, "{said}");
         }
         let stale = machine.ok("systemctl show -p NeedDaemonReload --value probe");
         assert_eq!(stale, "no\n", "{said}");
@@ -171,7 +169,7 @@ fn shuffled<T>(mut list: Vec<T>, seed: u64) -> Vec<T> {
 }
 
 #[test]
-fn killed_while_a_unit_is_restarted_the_next_call_ends_it() {
+fn next_run_ends_a_restart_that_was_killed() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let seed = std::env::var("NEEDLESS_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or(u64::from(now.subsec_nanos()));

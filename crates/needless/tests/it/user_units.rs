@@ -1,8 +1,8 @@
 //! Units of a user's own systemd, changed by that user, without root.
 
-use crate::cell::*;
 use crate::common::*;
-use crate::machine::Machine;
+use crate::machine::{Machine, wait};
+use crate::scenario::*;
 use std::process::Output;
 
 const HOME: &str = "/home/bob";
@@ -10,15 +10,13 @@ const UNITS: &str = "/home/bob/.config/systemd/user";
 
 /// A machine on which the systemd of the user bob runs.
 fn machine_of_bob() -> Option<Machine> {
-    program("perl")?;
-    program("strace")?;
-    let machine = Machine::boot_with(&[("probe", PROBE)], "debs-launchers")?;
+    let machine = machine("debs-launchers")?;
     machine.has("dbus-daemon")?;
     machine.has("loginctl")?;
     machine.ok("set -e; id messagebus 2>/dev/null || useradd -r messagebus
          useradd --create-home --uid 4242 --shell /bin/bash bob
          systemctl daemon-reload; systemctl start dbus.socket; loginctl enable-linger bob");
-    let up = crate::machine::wait(|| {
+    let up = wait(|| {
         let state = bob(&machine, "systemctl --user is-system-running");
         matches!(stdout(&state).trim(), "running" | "degraded").then_some(())
     });
@@ -42,14 +40,9 @@ fn bob_ok(machine: &Machine, script: &str) -> String {
     stdout(&done)
 }
 
-/// Without line ends.
-fn plain(text: &str) -> String {
-    text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// All files of bob's configuration.
-fn files(machine: &Machine) -> String {
-    machine.ok(&format!("cd {HOME} && find .config -printf '%p %m %u ' -type f -exec sha256sum {{}} \\; -o -printf '\\n' | sort"))
+/// All files of bob's configuration: the journal is in his home, too.
+fn configuration(machine: &Machine) -> String {
+    files_in(machine, "home/bob/.config")
 }
 
 fn unit(machine: &Machine, exec: &str) -> String {
@@ -60,12 +53,225 @@ fn unit(machine: &Machine, exec: &str) -> String {
     machine.pid_of(&format!("{WORDS} mine"), "0")
 }
 
+const AS_BOB: &str = "setpriv --reuid=4242 --regid=4242 --clear-groups env HOME=/home/bob USER=bob \
+    XDG_RUNTIME_DIR=/run/user/4242 XDG_STATE_HOME=/run/bob";
+const START: &str = "setpriv --reuid=4242 --regid=4242 --clear-groups env -i HOME=/home/bob XDG_RUNTIME_DIR=/run/user/4242 \
+    sh -c 'systemctl --user daemon-reload; systemctl --user restart NAME'";
+const FILE: &str = "/home/bob/.config/systemd/user/NAME.service";
+/// A unit of bob's, changed by bob.
+const OWN: Scenario<'static> = Scenario {
+    files: &[(FILE, "644", "[Service]\nExecStart=/usr/local/bin/probe NAME\n")],
+    start: START,
+    place: ("/home/bob/.config/systemd/user/NAME.service.d/zz-needless.conf", "high"),
+    fix: "--user-unit NAME --restart",
+    user: AS_BOB,
+    ..UNIT
+};
+/// Another program of the unit starts it.
+const FORKS: Scenario<'static> = Scenario {
+    files: &[
+        (
+            FILE,
+            "644",
+            "[Service]\nType=forking\nPIDFile=%t/NAME.pid\nExecStart=/usr/local/bin/NAME-start\n",
+        ),
+        (
+            "/usr/local/bin/NAME-start",
+            "755",
+            "#!/bin/sh\n/usr/local/bin/probe NAME &\necho $! >$XDG_RUNTIME_DIR/NAME.pid\n",
+        ),
+    ],
+    place: ("/home/bob/.config/systemd/user/NAME.service.d/zz-needless.conf", "medium"),
+    ..OWN
+};
+
+const UNITS_OF_BOB: [Scenario<'static>; 12] = [
+    Scenario {
+        name: "mine",
+        files: &[
+            (FILE, "644", "[Service]\nExecStart=/usr/local/bin/probe NAME\n"),
+            (
+                "/home/bob/.config/systemd/user/NAME.service.d/nice.conf",
+                "644",
+                "[Service]\nNice=1\n",
+            ),
+            ("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n"),
+        ],
+        all: &["tz.sh:1 TZ=Asia/Tokyo does not reach it: only login shells read it"],
+        fix: "--pid PID",
+        ..OWN
+    },
+    // Root does not change the user's files.
+    Scenario {
+        name: "not-roots",
+        fix: "--pid PID",
+        user: "",
+        ends: Ends::Refused("belongs to user 4242"),
+        ..OWN
+    },
+    // The variables of the user's systemd itself, and what it takes from /etc/environment.
+    Scenario {
+        name: "own",
+        written: "/home/bob/.config/environment.d/zz-needless.conf",
+        fix: "--in /home/bob/.config/environment.d/zz-needless.conf",
+        after: &["zz-needless.conf:2 sets it, and the user's systemd reads it"],
+        ..OWN
+    },
+    Scenario {
+        name: "system",
+        written: "/etc/environment",
+        fix: "--in /etc/environment",
+        user: "",
+        after: &["/etc/environment:2 sets it, and environment.d links to it (99-environment.conf)"],
+        ..OWN
+    },
+    Scenario { name: "forks", ..FORKS },
+    Scenario {
+        name: "unlooked",
+        fix: "--user-unit NAME",
+        ends: Ends::Refused("another program in that unit started it"),
+        ..FORKS
+    },
+    Scenario {
+        name: "hides",
+        files: &[
+            (FILE, "644", "[Service]\nExecStart=/usr/local/bin/hides\n"),
+            (
+                "/usr/local/bin/hides",
+                "755",
+                "#!/usr/bin/perl\ndelete $ENV{TZ};\nexec '/usr/local/bin/probe', 'NAME';\n",
+            ),
+        ],
+        place: ("/home/bob/.config/systemd/user/NAME.service.d/zz-needless.conf", "medium"),
+        ends: Ends::TakenBack("does not have it: "),
+        ..OWN
+    },
+    // The restart that takes the change back fails, too: the message names the command for the user's systemd.
+    Scenario {
+        name: "sulks",
+        files: &[
+            (
+                FILE,
+                "644",
+                "[Service]\nExecStart=/usr/local/bin/probe NAME\nExecStartPre=/usr/local/bin/sulks\n",
+            ),
+            (
+                "/usr/local/bin/sulks",
+                "755",
+                "#!/bin/sh\n[ -z \"$TZ\" ] && [ ! -e /run/user/4242/hurt ] && exit\ntouch /run/user/4242/hurt\nexit 3\n",
+            ),
+        ],
+        says: &[
+            "; taken back, but ",
+            "look at `systemctl --user status NAME.service`, then start it",
+        ],
+        ends: Ends::Breaks("the restart failed: "),
+        ..OWN
+    },
+    // What its command does is read before: no place is called sure that the command overrules.
+    Scenario {
+        name: "env-u",
+        files: &[(
+            FILE,
+            "644",
+            "[Service]\nExecStart=/usr/bin/env -u TZ /usr/local/bin/probe NAME\n",
+        )],
+        place: ("", "low"),
+        ends: Ends::Refused(
+            "NAME.service:2 removes it (`env -u`), after systemd: change it there by hand",
+        ),
+        ..OWN
+    },
+    Scenario {
+        name: "wrap",
+        files: &[
+            (FILE, "644", "[Service]\nExecStart=/home/bob/wrap\n"),
+            ("/home/bob/wrap", "755", "#!/bin/sh\nunset TZ\nexec /usr/local/bin/probe NAME\n"),
+        ],
+        story: &["to change it: wrapper script, /home/bob/wrap"],
+        place: ("/home/bob/wrap", "high"),
+        says: &["place    wrapper script, /home/bob/wrap"],
+        ..OWN
+    },
+    // Another program of the unit became it: not sure, and tried.
+    Scenario {
+        name: "becomes",
+        files: &[(
+            FILE,
+            "644",
+            "[Service]\nExecStart=/usr/bin/perl -e 'exec \"/usr/local/bin/probe\", \"NAME\"'\n",
+        )],
+        place: ("/home/bob/.config/systemd/user/NAME.service.d/zz-needless.conf", "medium"),
+        ..OWN
+    },
+    // The command that made the unit has the last word.
+    Scenario {
+        name: "transient",
+        files: &[],
+        start: "setpriv --reuid=4242 --regid=4242 --clear-groups env -i HOME=/home/bob XDG_RUNTIME_DIR=/run/user/4242 \
+            systemd-run --user --quiet --unit=NAME -E TZ=UTC /usr/local/bin/probe NAME",
+        truth: Some("UTC"),
+        place: ("/home/bob/.config/environment.d/zz-needless.conf", "low"),
+        fix: "--pid PID",
+        ends: Ends::Refused("the command that made transient.service sets it"),
+        ..OWN
+    },
+];
+
 #[test]
-fn a_user_changes_a_unit_of_their_own() {
+fn fix_changes_the_units_of_a_user() {
+    let Some(machine) = machine_of_bob() else { return };
+    machine.ok("install -d -o bob /run/bob");
+    hold(&machine, &UNITS_OF_BOB);
+    fix_refuses_a_unit_that_is_stopped_and_removes_it(&machine);
+    fix_gives_a_transient_unit_the_variables_of_the_users_systemd(&machine);
+}
+
+/// Its command is read all the same.
+fn fix_refuses_a_unit_that_is_stopped_and_removes_it(machine: &Machine) {
+    unit(machine, "/usr/bin/env -u TZ /usr/local/bin/probe mine");
+    bob_ok(machine, "systemctl --user stop probe");
+    let before = configuration(machine);
+    let done =
+        bob(machine, &format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart"));
+    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
+    let by_hand = "probe.service:2 removes it (`env -u`), after systemd: change it there by hand";
+    assert!(stderr(&done).contains(by_hand), "{}", stderr(&done));
+    assert_eq!(configuration(machine), before);
+    machine.ok(&format!("rm {UNITS}/probe.service"));
+}
+
+/// A unit that a command made has no file: what its systemd gives to all units is the place.
+fn fix_gives_a_transient_unit_the_variables_of_the_users_systemd(machine: &Machine) {
+    let start = "systemd-run --user --quiet --unit=job /usr/local/bin/probe job";
+    let before = configuration(machine);
+    bob_ok(machine, start);
+    let pid = machine.pid_of(&format!("{WORDS} job"), "0");
+    let fix = format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart");
+    let said = bob_ok(machine, &fix);
+    let file = format!("{HOME}/.config/environment.d/zz-needless.conf");
+    assert!(said.contains(&file), "{said}");
+    assert!(said.contains("It reaches every unit of the user"), "{said}");
+    bob_ok(machine, &format!("systemctl --user stop job; {start}"));
+    let fresh = machine.pid_of(&format!("{WORDS} job"), &pid);
+    assert_eq!(calls(machine, &fresh), 0);
+    let story = bob_ok(machine, &format!("needless origin TZ {fresh}"));
+    assert!(story.starts_with(&format!("TZ is {ZONE} in perl[")), "{story}");
+    assert!(story.contains(&file), "{story}");
+    bob_ok(machine, "needless undo");
+    assert_eq!(configuration(machine), before);
+    bob_ok(machine, &format!("systemctl --user daemon-reload; systemctl --user stop job; {start}"));
+    let last = machine.pid_of(&format!("{WORDS} job"), &fresh);
+    assert!(calls(machine, &last) > 0);
+}
+
+/// By its name, by its process, and where it does not run.
+#[test]
+fn fix_changes_a_unit_of_a_user_by_name_and_by_process() {
     let Some(machine) = machine_of_bob() else { return };
     let pid = unit(&machine, "/usr/local/bin/probe mine");
-    assert!(machine.stats(&pid) > 50);
-    let (before, etc) = (files(&machine), machine.etc());
+    assert!(calls(&machine, &pid) > 0);
+    let (before, etc) = (configuration(&machine), files_in(&machine, "etc"));
     let fix = format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart");
     let said = bob_ok(&machine, &fix);
     let drop_in = format!("{UNITS}/probe.service.d/zz-needless.conf");
@@ -80,14 +286,14 @@ fn a_user_changes_a_unit_of_their_own() {
     assert_eq!(machine.ok(&format!("stat -c %U {drop_in}")), "bob\n");
     machine.ok(&format!("test -d {HOME}/.local/state/needless/journal/1"));
     let fresh = machine.pid_of(&format!("{WORDS} mine"), &pid);
-    assert_eq!(machine.stats(&fresh), 0);
+    assert_eq!(calls(&machine, &fresh), 0);
     let asked = "needless origin TZ --user-unit probe";
-    let story = plain(&bob_ok(&machine, asked));
+    let story = flat(&bob_ok(&machine, asked));
     assert!(story.starts_with(&format!("TZ is {ZONE} in perl[{fresh}]: {drop_in}:")), "{story}");
     assert!(bob_ok(&machine, "needless fix --check 1").starts_with("in force: "));
     assert!(bob_ok(&machine, "needless undo").contains("taken back: change 1"));
     assert_eq!(bob_ok(&machine, "systemctl --user show -p Environment --value probe"), "\n");
-    assert_eq!(files(&machine), before);
+    assert_eq!(configuration(&machine), before);
     // By its process, and by one who came without a session of their own.
     bob_ok(&machine, "systemctl --user restart probe");
     let pid = machine.pid_of(&format!("{WORDS} mine"), &fresh);
@@ -99,12 +305,12 @@ fn a_user_changes_a_unit_of_their_own() {
     bob_ok(&machine, "systemctl --user stop probe");
     let said = bob_ok(&machine, &format!("needless fix --user-unit probe --set TZ={ZONE} --yes"));
     assert!(said.contains(&drop_in) && said.contains("probe.service does not run"), "{said}");
-    let story = plain(&bob_ok(&machine, asked));
+    let story = flat(&bob_ok(&machine, asked));
     let says =
         format!("probe.service does not run; it would start with TZ={ZONE}, from {drop_in}:");
     assert!(story.starts_with(&says), "{story}");
     bob_ok(&machine, "needless undo");
-    assert_eq!(files(&machine), before);
+    assert_eq!(configuration(&machine), before);
     for command in ["fix --user-unit nosuch --set A=1 --yes", "origin TZ --user-unit nosuch"] {
         let done = bob(&machine, &format!("needless {command}"));
         assert!(stderr(&done).contains("there is no unit nosuch.service"), "{}", stderr(&done));
@@ -116,142 +322,5 @@ fn a_user_changes_a_unit_of_their_own() {
     let done = bob(&machine, &format!("needless fix --user-unit boxed --set TZ={ZONE} --yes"));
     let says = "boxed.service:2 starts a container, which gets only what is said there";
     assert!(stderr(&done).contains(says), "{}", stderr(&done));
-    assert_eq!(machine.etc(), etc, "nothing of the system has changed");
-}
-
-/// A program of the unit starts the daemon, so the place is not certain: the look decides.
-#[test]
-fn a_users_unit_that_forks() {
-    let Some(machine) = machine_of_bob() else { return };
-    let forks = "#!/bin/sh\n/usr/local/bin/probe mine &\necho $! >$XDG_RUNTIME_DIR/probe.pid\n";
-    machine.write("/usr/local/bin/forks", "755", forks);
-    let pid = unit(&machine, "/usr/local/bin/forks\nType=forking\nPIDFile=%t/probe.pid");
-    assert!(machine.stats(&pid) > 50);
-    let before = files(&machine);
-    let fix = format!("needless fix --user-unit probe --set TZ={ZONE} --yes");
-    let done = bob(&machine, &fix);
-    let says = "another program in that unit started it";
-    assert!(stderr(&done).contains(says) && !stdout(&done).contains("done:"), "{}", stderr(&done));
-    assert_eq!(files(&machine), before);
-    let said = bob_ok(&machine, &format!("{fix} --restart"));
-    assert!(said.contains(&format!("in force: TZ={ZONE} in perl[")), "{said}");
-    let fresh = machine.pid_of(&format!("{WORDS} mine"), &pid);
-    assert_eq!(machine.stats(&fresh), 0);
-    bob_ok(&machine, "needless undo");
-    assert_eq!(files(&machine), before);
-}
-
-#[test]
-fn a_change_that_a_users_unit_does_not_get_is_taken_back() {
-    let Some(machine) = machine_of_bob() else { return };
-    let hides = "#!/usr/bin/perl\ndelete $ENV{TZ};\nexec '/usr/local/bin/probe', 'mine';\n";
-    machine.write("/usr/local/bin/hides", "755", hides);
-    unit(&machine, "/usr/local/bin/hides");
-    let before = files(&machine);
-    let fix = format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart");
-    let done = bob(&machine, &fix);
-    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
-    assert!(stderr(&done).contains("does not have it: "), "{}", stderr(&done));
-    assert!(stderr(&done).contains("taken back, and restarted once more"), "{}", stderr(&done));
-    assert_eq!(files(&machine), before);
-    assert_eq!(bob_ok(&machine, "systemctl --user show -p Environment --value probe"), "\n");
-}
-
-/// The restart that takes the change back fails, too: the message names the command for the user's systemd.
-#[test]
-fn a_users_unit_that_stays_down_is_named() {
-    let Some(machine) = machine_of_bob() else { return };
-    machine.write(
-        "/usr/local/bin/sulks",
-        "755",
-        "#!/bin/sh\n[ -z \"$TZ\" ] && [ ! -e /run/user/4242/hurt ] && exit\ntouch /run/user/4242/hurt\nexit 3\n",
-    );
-    unit(&machine, "/usr/local/bin/probe mine\nExecStartPre=/usr/local/bin/sulks");
-    let before = files(&machine);
-    let done =
-        bob(&machine, &format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart"));
-    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
-    for part in [
-        "the restart failed: ",
-        "; taken back, but ",
-        "look at `systemctl --user status probe.service`, then start it",
-    ] {
-        assert!(stderr(&done).contains(part), "{part}: {}", stderr(&done));
-    }
-    assert_eq!(files(&machine), before);
-}
-
-/// What its command does is read before: no place is called sure that the command overrules.
-#[test]
-fn the_command_of_a_users_unit_is_read() {
-    let Some(machine) = machine_of_bob() else { return };
-    let wrap = "#!/bin/sh\nunset TZ\nexec /usr/local/bin/probe mine\n";
-    machine.write(&format!("{HOME}/wrap"), "755", wrap);
-    machine.ok(&format!("chown bob:bob {HOME}/wrap"));
-    let fix = format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart");
-    let by_hand = "probe.service:2 removes it (`env -u`), after systemd: change it there by hand";
-    for runs in [true, false] {
-        unit(&machine, "/usr/bin/env -u TZ /usr/local/bin/probe mine");
-        if !runs {
-            bob_ok(&machine, "systemctl --user stop probe");
-        }
-        let before = files(&machine);
-        let done = bob(&machine, &fix);
-        assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
-        assert!(stderr(&done).contains(by_hand), "{}", stderr(&done));
-        assert_eq!(files(&machine), before);
-    }
-    let pid = unit(&machine, &format!("{HOME}/wrap"));
-    let story = bob_ok(&machine, &format!("needless origin TZ {pid}"));
-    assert!(story.contains(&format!("to change it: wrapper script, {HOME}/wrap")), "{story}");
-    let said = bob_ok(&machine, &fix);
-    assert!(said.contains(&format!("place    wrapper script, {HOME}/wrap")), "{said}");
-    assert!(said.contains("in force: "), "{said}");
-    bob_ok(&machine, "needless undo");
-    assert_eq!(machine.ok(&format!("cat {HOME}/wrap")), wrap);
-    // Another program of the unit started it, and became it: not sure, and tried.
-    let pid = unit(&machine, "/usr/bin/perl -e 'exec \"/usr/local/bin/probe\", \"mine\"'");
-    let story = bob_ok(&machine, &format!("needless origin TZ {pid}"));
-    assert!(story.contains("sure  medium"), "{story}");
-}
-
-/// A unit that a command made has no file: what its systemd gives to all units is the place.
-#[test]
-fn a_transient_unit_has_the_variables_of_the_users_systemd() {
-    let Some(machine) = machine_of_bob() else { return };
-    let start = "systemd-run --user --quiet --unit=job /usr/local/bin/probe job";
-    machine.ok(&format!("mkdir {HOME}/.config; chown bob {HOME}/.config"));
-    let before = files(&machine);
-    bob_ok(&machine, start);
-    let pid = machine.pid_of(&format!("{WORDS} job"), "0");
-    let fix = format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart");
-    let said = bob_ok(&machine, &fix);
-    let file = format!("{HOME}/.config/environment.d/zz-needless.conf");
-    assert!(said.contains(&file), "{said}");
-    assert!(said.contains("It reaches every unit of the user"), "{said}");
-    bob_ok(&machine, &format!("systemctl --user stop job; {start}"));
-    let fresh = machine.pid_of(&format!("{WORDS} job"), &pid);
-    assert_eq!(machine.stats(&fresh), 0);
-    let story = bob_ok(&machine, &format!("needless origin TZ {fresh}"));
-    assert!(story.starts_with(&format!("TZ is {ZONE} in perl[")), "{story}");
-    assert!(story.contains(&file), "{story}");
-    bob_ok(&machine, "needless undo");
-    assert_eq!(files(&machine), before);
-    bob_ok(
-        &machine,
-        &format!("systemctl --user daemon-reload; systemctl --user stop job; {start}"),
-    );
-    let last = machine.pid_of(&format!("{WORDS} job"), &fresh);
-    assert!(machine.stats(&last) > 50);
-    // The command that made it has the last word.
-    let own = "systemd-run --user --quiet --unit=own -E TZ=UTC /usr/local/bin/probe own";
-    bob_ok(&machine, own);
-    let pid = machine.pid_of(&format!("{WORDS} own"), "0");
-    let done = bob(&machine, &format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
-    assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
-    assert!(
-        stderr(&done).contains("the command that made own.service sets it"),
-        "{}",
-        stderr(&done)
-    );
+    assert_eq!(files_in(&machine, "etc"), etc, "nothing of the system has changed");
 }

@@ -1,8 +1,8 @@
 //! Containers of podman: in a unit that podman's generator makes of a quadlet, in a unit of an administrator, and by hand.
 
-use super::scenario::*;
 use crate::common::needed;
 use crate::machine::Machine;
+use crate::scenario::*;
 use std::path::Path;
 
 /// The program of the image, which ends when it is asked to.
@@ -12,11 +12,13 @@ const QUADLET: &str = "[Container]\nImage=localhost/plain\nExec=/bin/run\nENV\n\
 const FILE: &str = "/etc/containers/systemd/NAME.container";
 const CONTAINER: Scenario<'static> = Scenario {
     find: "podman container inspect --format '{{.State.Pid}}' NAME 2>/dev/null",
+    program: "",
     ..UNIT
 };
 /// Of a quadlet.
 const GENERATED: Scenario<'static> = Scenario {
     find: "podman container inspect --format '{{.State.Pid}}' systemd-NAME 2>/dev/null",
+    program: "",
     place: (FILE, "high"),
     ..UNIT
 };
@@ -41,7 +43,7 @@ fn prepare(machine: &Machine) -> Option<()> {
 }
 
 #[test]
-fn containers() {
+fn fix_changes_containers_of_podman() {
     let Some(machine) = machine("debs-podman") else { return };
     if prepare(&machine).is_none() {
         return;

@@ -1,8 +1,8 @@
 //! Files that are not changed, and changes that are taken back: the machine is as it was.
 
-use super::scenario::*;
 use crate::common::{stderr, stdout};
 use crate::machine::Machine;
+use crate::probe::*;
 
 /// `needless …`, its output and its status.
 fn said(machine: &Machine, command: &str) -> (String, Option<i32>) {
@@ -12,7 +12,7 @@ fn said(machine: &Machine, command: &str) -> (String, Option<i32>) {
 
 /// Each is refused in one line that says why, and nothing is written.
 #[test]
-fn files_that_are_not_changed() {
+fn fix_refuses_files_that_it_must_not_change() {
     let Some(machine) = machine("") else { return };
     let fix = |what: &str| format!("needless fix {what} --set TZ={ZONE} --yes");
     let environment = fix("--in /etc/environment");
@@ -143,7 +143,7 @@ fn files_that_are_not_changed() {
 
 /// Many changes, in one place and in several, taken back in turn and from the middle.
 #[test]
-fn changes_are_taken_back() {
+fn undo_takes_back_changes_in_any_order() {
     let Some(machine) = machine("") else { return };
     for at in 0..5 {
         let unit = format!("[Service]\nExecStart=/usr/local/bin/probe u{at}\n");

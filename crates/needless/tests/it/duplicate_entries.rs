@@ -59,7 +59,7 @@ fn a_compiler_drops_what_it_has_twice() {
 
 /// g++ does not read C_INCLUDE_PATH.
 #[test]
-fn a_list_of_another_language_is_not_blamed() {
+fn run_blames_no_list_of_another_language() {
     if program("g++").is_none() {
         return;
     }

@@ -77,7 +77,7 @@ fn all_of(done: &Output) -> String {
 
 /// Earlier versions wrote each of these to /etc/environment, or into the environment of a command.
 #[test]
-fn no_variable_is_set_as_a_report_says() {
+fn fix_sets_no_variable_as_a_report_says() {
     let folder = tempfile::tempdir().unwrap();
     let running = Running::start(&[]);
     let evil = "/tmp/evil";
@@ -183,7 +183,7 @@ fn an_error_does_not_repeat_all_of_its_input() {
 /// Options of a rule are its own, added to those that are there; a list loses entries and gets none; a zone
 /// is this machine's. needless says where the report differs.
 #[test]
-fn what_a_rule_advises_is_worked_out_here() {
+fn fix_works_the_advice_out_again() {
     let folder = tempfile::tempdir().unwrap();
     let lists = "/opt/one:/opt/two:/opt/three";
     for (rule, variable, value, now, becomes) in [
@@ -226,7 +226,7 @@ fn what_a_rule_advises_is_worked_out_here() {
 
 /// The message names the way out: a user who has read the file can become its owner.
 #[test]
-fn the_report_of_another_is_not_believed() {
+fn fix_refuses_a_report_that_others_may_write() {
     let folder = tempfile::tempdir().unwrap();
     let running = Running::start(&[]);
     let tz = || finding("tz-unset", "set_env", "TZ", "UTC", &running);
@@ -291,7 +291,7 @@ fn the_report_of_another_is_not_believed() {
 
 /// With an access control list, the bits of the group are the limit for all of its entries.
 #[test]
-fn access_control_lists_are_read() {
+fn fix_reads_access_control_lists() {
     let folder = tempfile::tempdir().unwrap();
     let running = Running::start(&[]);
     let report = written(folder.path(), &[finding("tz-unset", "set_env", "TZ", "UTC", &running)]);
@@ -317,7 +317,7 @@ fn access_control_lists_are_read() {
 
 /// The kernel reuses a process id, perhaps for the same program.
 #[test]
-fn a_process_that_came_later_is_another() {
+fn fix_tells_a_process_that_came_later() {
     let folder = tempfile::tempdir().unwrap();
     let running = Running::start(&[]);
     let right = finding("kerberos-probing", "set_env", "PGGSSENCMODE", "disable", &running);

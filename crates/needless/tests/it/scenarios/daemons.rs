@@ -1,13 +1,13 @@
 //! Daemons of distributions, which fork, write over their environment, or are started by helpers: the place is the
 //! drop-in all the same, and the new process shows it.
 
-use super::scenario::*;
 use crate::common::{program, skipped, stdout};
 use crate::machine::Machine;
+use crate::scenario::*;
 
 const MAIN: &str = "systemctl show -p MainPID --value NAME";
-const DROP_IN: &str = "/etc/systemd/system/NAME.service.d/zz-needless.conf";
-const DAEMON: Scenario<'static> = Scenario { find: MAIN, ..UNIT };
+const PLACE: &str = "/etc/systemd/system/NAME.service.d/zz-needless.conf";
+const DAEMON: Scenario<'static> = Scenario { find: MAIN, program: "", ..UNIT };
 
 /// The daemons are unpacked, not installed: what their packages would have set up.
 fn prepare(machine: &Machine) {
@@ -45,7 +45,7 @@ const SSHD: &str =
     "ssh -i /root/.ssh/t -o StrictHostKeyChecking=no -o LogLevel=ERROR root@127.0.0.1 date +%z";
 
 #[test]
-fn daemons_of_a_distribution() {
+fn fix_changes_daemons_of_a_distribution() {
     let Some(machine) = machine("debs debs-apache debs-daemons") else { return };
     for name in ["nginx", "dnsmasq", "xinetd", "postfix", "rsyslogd", "apachectl"] {
         if machine.has(name).is_none() {
@@ -74,7 +74,7 @@ fn daemons_of_a_distribution() {
             Scenario {
                 name: "dnsmasq",
                 // Its helper has the program's name in a variable.
-                place: (DROP_IN, "medium"),
+                place: (PLACE, "medium"),
                 ..DAEMON
             },
             Scenario {
@@ -88,21 +88,21 @@ fn daemons_of_a_distribution() {
             Scenario {
                 name: "xinetd",
                 find: "cat /run/xinetd.pid 2>/dev/null || systemctl show -p MainPID --value xinetd",
-                place: (DROP_IN, xinetd),
+                place: (PLACE, xinetd),
                 ..DAEMON
             },
             // It sets one for itself where there is none.
             Scenario {
                 name: "rsyslog",
                 now: Some("/etc/localtime"),
-                place: (DROP_IN, "medium"),
+                place: (PLACE, "medium"),
                 ..DAEMON
             },
             // Its master has a new environment, into which main.cf lets TZ (import_environment).
             Scenario {
                 name: if several { "postfix@-" } else { "postfix" },
                 find: "tr -d ' ' </var/spool/postfix/pid/master.pid",
-                place: (DROP_IN, if several { "low" } else { "medium" }),
+                place: (PLACE, if several { "low" } else { "medium" }),
                 ..DAEMON
             },
             // Its helper sources that file, which sets the variable without exporting it.
@@ -146,7 +146,7 @@ esac
 
 /// Programs of an administrator: scripts of init, starters that fork.
 #[test]
-fn starters_of_an_administrator() {
+fn fix_changes_daemons_that_a_script_starts() {
     let Some(machine) = machine("") else { return };
     let sources = INIT.replace("DEFAULTS", "[ -r /etc/default/$NAME ] && . /etc/default/$NAME");
     let nothing = INIT.replace("DEFAULTS\n", "");
@@ -164,6 +164,9 @@ fn starters_of_an_administrator() {
                     ("/etc/default/NAME", "644", "TZ=UTC\n"),
                 ],
                 answer: &["/etc/default/unexported:1 sets it without `export`"],
+                story: &["to change it: init script, /etc/default/unexported"],
+                // start-stop-daemon is no script: what it reads is not known, and that is said.
+                last: "not looked at: - programs of the unit that are not shell scripts, and what they read",
                 place: ("/etc/default/unexported", "high"),
                 ..UNIT
             },
@@ -181,21 +184,23 @@ fn starters_of_an_administrator() {
             Scenario {
                 name: "sysv",
                 files: &[("/etc/init.d/NAME", "755", &nothing)],
-                place: (DROP_IN, "medium"),
+                place: (PLACE, "medium"),
                 ..UNIT
             },
             Scenario {
                 name: "forks",
                 unit: forking,
                 files: &[("/usr/local/bin/NAME-start", "755", &plain)],
-                place: (DROP_IN, "medium"),
+                place: (PLACE, "medium"),
+                says: &["It is not certain that it arrives ("],
                 ..UNIT
             },
             Scenario {
                 name: "bare",
                 unit: forking,
                 files: &[("/usr/local/bin/NAME-start", "755", &bare)],
-                place: (DROP_IN, "medium"),
+                place: (PLACE, "medium"),
+                says: &["It is not certain that it arrives ("],
                 ends: Ends::TakenBack("does not have it"),
                 ..UNIT
             },
@@ -204,8 +209,9 @@ fn starters_of_an_administrator() {
                 name: "unlooked",
                 unit: forking,
                 files: &[("/usr/local/bin/NAME-start", "755", &plain)],
-                place: (DROP_IN, "medium"),
+                place: (PLACE, "medium"),
                 fix: "--unit NAME",
+                says: &["not done by a tool"],
                 ends: Ends::Refused(
                     "with --restart it is tried, and taken back if it does not arrive",
                 ),

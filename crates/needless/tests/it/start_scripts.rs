@@ -126,7 +126,7 @@ fn the_wrapper_that_set_the_value_is_named_among_nested_ones() {
 /// Like rustup: one executable that is called by the names of others. Only its source could change, so the
 /// finding is shown on demand.
 #[test]
-fn a_compiled_launcher_is_named_as_it_was_called() {
+fn run_names_a_compiled_launcher_as_it_was_called() {
     let (Some((folder, program)), Some(launcher)) = (stage(), testee("launcher")) else { return };
     let called = folder.path().join("compiler");
     std::os::unix::fs::symlink(&launcher, &called).unwrap();

@@ -1,32 +1,13 @@
 //! What `fix`, `fix --check` and `undo` do with changes whose trial was cut short, with units that do not run, and with
 //! names that are not those of one service. With the real systemd.
 
-use crate::cell::*;
 use crate::common::*;
 use crate::machine::Machine;
-
-const UNIT: &str = "[Service]\nExecStart=/usr/local/bin/probe unit\n";
-const DROP_IN: &str = "/etc/systemd/system/probe.service.d/zz-needless.conf";
-
-fn unit(machine: &Machine, text: &str) -> String {
-    machine.write("/etc/systemd/system/probe.service", "644", text);
-    machine.ok("systemctl daemon-reload && systemctl restart probe");
-    machine.pid_of(&format!("{WORDS} unit"), "0")
-}
-
-/// All that was printed, and the exit status.
-fn all(machine: &Machine, script: &str) -> String {
-    let done = machine.run(script);
-    format!("{}{}rc {}", stdout(&done), stderr(&done), done.status.code().unwrap_or(-1))
-}
-
-fn zone(machine: &Machine, pid: &str) -> String {
-    stdout(&machine.run(&format!("tr '\\0' '\\n' </proc/{pid}/environ | grep ^TZ=")))
-}
+use crate::probe::*;
 
 /// The change that `fix` makes, killed while systemd restarts the unit: the new process has it, and no run has looked.
 fn killed_on_trial(machine: &Machine) -> String {
-    let old = unit(machine, &format!("{UNIT}ExecStartPre=/bin/sleep 2\n"));
+    let old = start_unit(machine, &format!("{SERVICE}ExecStartPre=/bin/sleep 2\n"));
     machine.ok(&format!(
         "needless fix --unit probe --set TZ={ZONE} --yes --restart >/run/out 2>&1 & p=$!
          until ls /var/lib/needless/journal/*/on-trial >/dev/null 2>&1; do sleep 0.05; done
@@ -34,59 +15,91 @@ fn killed_on_trial(machine: &Machine) -> String {
          kill -9 $p"
     ));
     let fresh = machine.pid_of(&format!("{WORDS} unit"), &old);
-    assert_eq!(zone(machine, &fresh), format!("TZ={ZONE}\n"));
+    assert_eq!(machine.zone(&fresh).as_deref(), Some(ZONE));
     fresh
 }
 
 #[test]
-fn undo_of_a_change_on_trial_restarts_the_unit() {
-    let Some(machine) = machine() else { return };
+fn undo_restarts_a_unit_whose_trial_was_killed() {
+    let Some(machine) = machine("") else { return };
     machine.ok("rm -rf /var/lib/needless");
-    let before = machine.etc();
+    let before = files(&machine);
     let fresh = killed_on_trial(&machine);
     // A look at a change that does not exist does nothing about it.
-    let said = all(&machine, "needless fix --check 4294967295");
+    let said = machine.all("needless fix --check 4294967295");
     assert_eq!(
         said,
         "needless: there is no change 4294967295: `needless undo --list` lists the changes\nrc 2"
     );
     machine.ok("ls /var/lib/needless/journal/*/on-trial");
-    let said = all(&machine, "needless undo");
+    let said = machine.all("needless undo");
     assert!(said.starts_with("taken back: change 1, "), "{said}");
     assert!(said.contains("\nrestarted: systemctl restart probe.service\nrc 0"), "{said}");
     let last = machine.pid_of(&format!("{WORDS} unit"), &fresh);
-    assert_eq!(zone(&machine, &last), "");
+    assert_eq!(machine.zone(&last), None);
     machine.ok("rm /etc/systemd/system/probe.service");
-    same(&before, &machine.etc(), "undo");
+    same(&before, &files(&machine), "undo");
 }
 
 /// Somebody stopped the unit after the run was killed: it stays stopped, and its next start has the old value.
 #[test]
-fn undo_of_a_change_on_trial_starts_nothing_that_was_stopped() {
-    let Some(machine) = machine() else { return };
+fn undo_starts_no_unit_that_was_stopped() {
+    let Some(machine) = machine("") else { return };
     machine.ok("rm -rf /var/lib/needless");
     killed_on_trial(&machine);
     machine.ok("systemctl stop probe");
-    let said = all(&machine, "needless undo");
+    let said = machine.all("needless undo");
     let last = "\nprobe.service was stopped, and is not started: its next start has what the files say now\nrc 0";
     assert!(said.starts_with("taken back: change 1, ") && said.ends_with(last), "{said}");
-    assert_eq!(all(&machine, "systemctl is-active probe"), "inactive\nrc 3");
+    assert_eq!(machine.all("systemctl is-active probe"), "inactive\nrc 3");
     machine.ok("systemctl start probe");
     let pid = machine.pid_of(&format!("{WORDS} unit"), "0");
-    assert_eq!(zone(&machine, &pid), "");
+    assert_eq!(machine.zone(&pid), None);
     machine.ok("! ls /var/lib/needless/journal/*/on-trial");
+}
+
+/// A run that was killed between the file and systemd: the next one has systemd read the file, once.
+#[test]
+fn next_run_reloads_systemd_after_a_kill() {
+    let Some(machine) = machine("") else { return };
+    start_unit(&machine, SERVICE);
+    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes"));
+    let stale = || machine.ok("systemctl show -p NeedDaemonReload --value probe").trim() == "yes";
+    let last = "$(ls -d /var/lib/needless/journal/[0-9]* | sort -V | tail -n 1)";
+    // systemd compares times, whose granularity is a tick of the kernel: each is later than the one before.
+    let minute = std::cell::Cell::new(0);
+    let touch = || {
+        minute.set(minute.get() + 1);
+        let unit = "/etc/systemd/system/probe.service";
+        machine.ok(&format!("touch -d '{} minutes' {unit}", minute.get()));
+    };
+    for marker in ["announced", "announced-undone"] {
+        assert!(!stale());
+        // As it would be: systemd has not looked since the file was written.
+        machine.ok(&format!("rm {last}/{marker}"));
+        touch();
+        assert!(stale());
+        machine.run("needless undo 4294967295");
+        assert!(!stale());
+        touch();
+        machine.run("needless undo 4294967295");
+        assert!(stale(), "only once");
+        machine.ok("systemctl daemon-reload");
+        if marker == "announced" {
+            machine.ok("needless undo --last");
+        }
+    }
 }
 
 /// `undo` restores files; a process that still has the value is named.
 #[test]
 fn undo_names_the_process_that_keeps_the_value() {
-    let Some(machine) = machine() else { return };
-    unit(&machine, UNIT);
+    let Some(machine) = machine("") else { return };
+    start_unit(&machine, SERVICE);
     machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
-    let pid = machine.ok("systemctl show -p MainPID --value probe");
+    let pid = machine.main_of("probe");
     let keeps = format!(
-        "perl[{}] still has TZ={ZONE}: `systemctl restart probe.service` gives it what the files say now\n",
-        pid.trim()
+        "perl[{pid}] still has TZ={ZONE}: `systemctl restart probe.service` gives it what the files say now\n"
     );
     let said = machine.ok("needless undo");
     assert!(said.ends_with(&keeps), "{said}");
@@ -104,8 +117,8 @@ fn undo_names_the_process_that_keeps_the_value() {
 }
 
 #[test]
-fn a_restart_without_anything_to_restart_is_said() {
-    let Some(machine) = machine() else { return };
+fn fix_says_that_there_is_nothing_to_restart() {
+    let Some(machine) = machine("") else { return };
     let said = machine.ok("needless fix --in /etc/environment --set TZ=UTC --yes --restart");
     let last = "nothing to restart: no program is known that reads it again; `needless origin TZ PID` looks at a process\n";
     assert!(said.ends_with(last), "{said}");
@@ -119,9 +132,9 @@ fn a_restart_without_anything_to_restart_is_said() {
 
 /// Patterns and units of other kinds: one line, and nothing is written.
 #[test]
-fn what_is_not_one_service_is_refused() {
-    let Some(machine) = machine() else { return };
-    unit(&machine, UNIT);
+fn fix_refuses_names_that_are_not_those_of_one_service() {
+    let Some(machine) = machine("") else { return };
+    start_unit(&machine, SERVICE);
     machine.write("/etc/systemd/system/probe.timer", "644", "[Timer]\nOnCalendar=daily\n");
     machine.write(
         "/etc/systemd/system/p.socket",
@@ -134,7 +147,7 @@ fn what_is_not_one_service_is_refused() {
         "[Service]\nExecStart=/usr/local/bin/probe sock\nStandardInput=socket\n",
     );
     machine.ok("systemctl daemon-reload; systemctl start p.socket");
-    let before = machine.etc();
+    let before = files(&machine);
     for (name, why) in [
         (
             "prob*",
@@ -158,15 +171,13 @@ fn what_is_not_one_service_is_refused() {
         ),
     ] {
         for option in ["--unit", "--user-unit"] {
-            let said = all(
-                &machine,
-                &format!("needless fix {option} '{name}' --set TZ={ZONE} --yes --restart"),
-            );
+            let said = machine
+                .all(&format!("needless fix {option} '{name}' --set TZ={ZONE} --yes --restart"));
             assert!(said.starts_with("needless: ") && said.contains(why), "{name}: {said}");
             assert!(said.ends_with("\nrc 2") && said.lines().count() == 2, "{name}: {said}");
         }
     }
-    same(&before, &machine.etc(), "names");
+    same(&before, &files(&machine), "names");
     // Each connection has an instance of its own: the next one gets it, whatever its name is.
     drop(machine.start(
         "exec perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(\"/run/p\"); sleep 999'",
@@ -184,15 +195,15 @@ fn what_is_not_one_service_is_refused() {
         "exec perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(\"/run/p\"); sleep 998'",
     ));
     let fresh = machine.pid_of(&format!("{WORDS} sock"), &pid);
-    assert_eq!(zone(&machine, &fresh), format!("TZ={ZONE}\n"));
+    assert_eq!(machine.zone(&fresh).as_deref(), Some(ZONE));
     machine.ok("needless undo");
-    same(&before, &machine.etc(), "a connection");
+    same(&before, &files(&machine), "a connection");
 }
 
 /// `--restart` does not start what was stopped.
 #[test]
-fn what_does_not_run_is_not_started() {
-    let Some(machine) = machine() else { return };
+fn fix_starts_no_unit_that_does_not_run() {
+    let Some(machine) = machine("") else { return };
     let script = "#!/bin/sh\necho $TZ >>/run/ran\n";
     machine.write("/usr/local/bin/once", "755", script);
     machine.write(
@@ -200,7 +211,7 @@ fn what_does_not_run_is_not_started() {
         "644",
         "[Service]\nType=oneshot\nExecStart=/usr/local/bin/once\n",
     );
-    unit(&machine, UNIT);
+    start_unit(&machine, SERVICE);
     machine.ok("systemctl stop probe; systemctl start once");
     let fix = |name: &str| {
         machine.ok(&format!("needless fix --unit {name} --set TZ={ZONE} --yes --restart"))
@@ -226,16 +237,16 @@ fn what_does_not_run_is_not_started() {
         "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/local/bin/once\n",
     );
     machine.ok("systemctl daemon-reload; systemctl restart once; rm /run/ran");
-    let said = all(&machine, &format!("needless fix --unit once --set TZ={ZONE} --yes --restart"));
+    let said = machine.all(&format!("needless fix --unit once --set TZ={ZONE} --yes --restart"));
     assert!(said.contains("caveat   Restarting once.service runs its command once more"), "{said}");
     assert_eq!(machine.ok("cat /run/ran"), format!("{ZONE}\n"));
 }
 
 /// What may be a secret does not go unnoticed into a file that everybody may read.
 #[test]
-fn a_secret_in_an_open_file_has_a_caveat() {
-    let Some(machine) = machine() else { return };
-    unit(&machine, UNIT);
+fn fix_warns_of_a_secret_in_a_file_that_all_can_read() {
+    let Some(machine) = machine("") else { return };
+    start_unit(&machine, SERVICE);
     let said = machine.ok("needless fix --unit probe --set API_TOKEN=abc --yes");
     let caveat = format!("caveat   Every user can read {DROP_IN}");
     assert!(said.contains(&caveat), "{said}");
@@ -244,7 +255,7 @@ fn a_secret_in_an_open_file_has_a_caveat() {
     assert!(!said.contains("can read"), "{said}");
     machine.ok("needless undo");
     machine.write("/etc/probe.env", "600", "API_TOKEN=x\n");
-    unit(&machine, &format!("{UNIT}EnvironmentFile=/etc/probe.env\n"));
+    start_unit(&machine, &format!("{SERVICE}EnvironmentFile=/etc/probe.env\n"));
     let said = machine.ok("needless fix --unit probe --set API_TOKEN=abc --yes");
     assert!(said.contains("/etc/probe.env") && !said.contains("can read"), "{said}");
     machine.ok("needless undo; chmod 644 /etc/probe.env");
@@ -254,7 +265,7 @@ fn a_secret_in_an_open_file_has_a_caveat() {
         } else {
             "mkdir /etc/closed; cp /etc/probe.env /etc/closed"
         });
-        unit(&machine, &format!("{UNIT}EnvironmentFile=/etc/closed/probe.env\n"));
+        start_unit(&machine, &format!("{SERVICE}EnvironmentFile=/etc/closed/probe.env\n"));
         let said = machine.ok("needless fix --unit probe --set API_TOKEN=abc --yes; needless undo");
         assert_eq!(said.contains("Every user can read /etc/closed/probe.env"), !closed, "{said}");
     }
@@ -262,14 +273,14 @@ fn a_secret_in_an_open_file_has_a_caveat() {
 
 /// A drop-in that somebody changes while the unit is restarted is left alone, and the reason to take it back is said.
 #[test]
-fn a_drop_in_that_somebody_changed_meanwhile_stays() {
-    let Some(machine) = machine() else { return };
+fn fix_leaves_a_drop_in_that_was_changed_meanwhile() {
+    let Some(machine) = machine("") else { return };
     let meddles = format!(
         "#!/bin/sh\n[ -z \"$TZ\" ] && exec /usr/local/bin/probe unit\necho '# mine' >>{DROP_IN}\nexit 3\n"
     );
     machine.write("/usr/local/bin/meddles", "755", &meddles);
-    unit(&machine, "[Service]\nExecStart=/usr/local/bin/meddles\n");
-    let said = all(&machine, &format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
+    start_unit(&machine, "[Service]\nExecStart=/usr/local/bin/meddles\n");
+    let said = machine.all(&format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
     for part in [
         "probe.service does not run with it; not taken back: ",
         "zz-needless.conf: it has changed since",
@@ -279,12 +290,12 @@ fn a_drop_in_that_somebody_changed_meanwhile_stays() {
     assert!(said.ends_with("rc 2"), "{said}");
     assert!(machine.ok(&format!("cat {DROP_IN}")).ends_with("# mine\n"));
     // Said once: what follows does not look again.
-    let said = all(&machine, "needless fix --in /etc/environment --set TZ=UTC --yes");
+    let said = machine.all("needless fix --in /etc/environment --set TZ=UTC --yes");
     assert!(said.starts_with("TZ=UTC in /etc/environment") && said.ends_with("rc 0"), "{said}");
     // Killed before it could say that: the next run does.
     machine.ok(&format!("rm {DROP_IN}; cd /var/lib/needless/journal; touch $(ls | sort -n | tail -n 2 | head -n 1)/on-trial"));
-    let said = all(&machine, "needless fix --in /etc/environment --set TZ=Asia/Seoul --yes");
+    let said = machine.all("needless fix --in /etc/environment --set TZ=Asia/Seoul --yes");
     assert!(said.contains("probe.service does not run with it; not taken back: "), "{said}");
-    let said = all(&machine, "needless fix --in /etc/environment --set TZ=UTC --yes");
+    let said = machine.all("needless fix --in /etc/environment --set TZ=UTC --yes");
     assert!(said.starts_with("TZ=UTC in /etc/environment"), "{said}");
 }
