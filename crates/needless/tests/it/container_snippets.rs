@@ -1,12 +1,11 @@
 //! `fix --format dockerfile` and `kustomize`: BuildKit and kustomize take what it prints.
 
+use crate::booted::probe::HARD;
 use crate::common::*;
-use crate::probe::HARD;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::sync::Once;
 
 fn tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools")
@@ -72,18 +71,7 @@ fn kubectl() -> Option<PathBuf> {
     if let Ok(file) = installed("kubectl") {
         return Some(file);
     }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debs-kubernetes");
-    // Once: a second unpacking would replace the program while another test starts it.
-    static UNPACKED: Once = Once::new();
-    UNPACKED.call_once(|| {
-        let debs =
-            std::fs::read_dir(tools().join("debs-kubernetes")).into_iter().flatten().flatten();
-        for deb in debs.filter(|deb| deb.path().extension().is_some_and(|ending| ending == "deb")) {
-            let words = [Path::new("-x"), &deb.path(), &folder];
-            assert!(command("dpkg-deb").args(words).status().unwrap().success(), "{deb:?}");
-        }
-    });
-    let file = folder.join("usr/bin/kubectl");
+    let file = tools().join("debs-kubernetes/root/usr/bin/kubectl");
     let missing = || "kubectl is not installed (scripts/install test fetches it)".to_owned();
     needed(file.exists().then_some(file).ok_or_else(missing))
 }

@@ -244,7 +244,7 @@ fn only_a_unit_or_a_container_is_shown() {
     if !observes_others() {
         return;
     }
-    let Some(machine) = crate::machine::Machine::boot(&[]) else { return };
+    let Some(machine) = crate::booted::machine::Machine::boot(&[]) else { return };
     let (Some(clock), Some(tmux)) = (testee("clock_ticks"), Tmux::start()) else { return };
     // The name that docker gives the control group of a container.
     let id = "c0ffee".repeat(11)[..64].to_owned();

@@ -158,7 +158,7 @@ fn attach_to_a_process_that_does_not_exist_is_refused() {
 /// Units by their names, where systemd is PID 1.
 #[test]
 fn attach_observes_units_of_systemd() {
-    let Some(machine) = crate::machine::Machine::boot(&[]) else { return };
+    let Some(machine) = crate::booted::machine::Machine::boot(&[]) else { return };
     if !observes_others() {
         return;
     }

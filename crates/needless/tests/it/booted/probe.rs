@@ -1,7 +1,7 @@
 //! The probe, which makes needless calls; a machine that has it; and what the tests of `fix` do with both.
 
+use crate::booted::machine::Machine;
 use crate::common::*;
-use crate::machine::Machine;
 
 /// Converts fifty times, sleeps, and repeats: with TZ unset each conversion checks /etc/localtime.
 pub(crate) const PROBE: &str = "#!/usr/bin/perl

@@ -1,8 +1,8 @@
 //! Programs that a supervisor other than systemd starts: supervisord, daemontools, runit, s6, OpenRC, service(8).
 
+use crate::booted::machine::Machine;
+use crate::booted::scenario::*;
 use crate::common::stdout;
-use crate::machine::Machine;
-use crate::scenario::*;
 
 /// A program that its supervisor starts again when it has ended.
 const AGAIN: Scenario<'static> = Scenario { start: "true", fix: "--pid PID", ..UNIT };

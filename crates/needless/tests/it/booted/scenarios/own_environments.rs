@@ -1,8 +1,8 @@
 //! Daemons that build the environment of what they run themselves: PostgreSQL's starter, and Apache for CGI programs.
 
+use crate::booted::machine::Machine;
+use crate::booted::scenario::*;
 use crate::common::*;
-use crate::machine::Machine;
-use crate::scenario::*;
 
 const PSQL: &str = "psql -q -h /run/postgresql -p 5499 -U postgres";
 

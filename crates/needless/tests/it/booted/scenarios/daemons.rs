@@ -1,9 +1,9 @@
 //! Daemons of distributions, which fork, write over their environment, or are started by helpers: the place is the
 //! drop-in all the same, and the new process shows it.
 
+use crate::booted::machine::Machine;
+use crate::booted::scenario::*;
 use crate::common::{program, skipped, stdout};
-use crate::machine::Machine;
-use crate::scenario::*;
 
 const MAIN: &str = "systemctl show -p MainPID --value NAME";
 const PLACE: &str = "/etc/systemd/system/NAME.service.d/zz-needless.conf";

@@ -1,8 +1,8 @@
 //! `fix` with the real localedef, for several processes at once, and what it says where it can do nothing.
 
+use crate::booted::machine::Machine;
+use crate::booted::probe::*;
 use crate::common::*;
-use crate::machine::Machine;
-use crate::probe::*;
 
 /// The failed opens of locales while `ls` starts with LC_ALL=`name`, counted by strace.
 fn misses(machine: &Machine, name: &str) -> usize {

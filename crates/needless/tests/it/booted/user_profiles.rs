@@ -1,8 +1,8 @@
 //! What an ordinary user changes without root: ~/.profile and ~/.bashrc.
 
+use crate::booted::machine::Machine;
+use crate::booted::scenario::*;
 use crate::common::*;
-use crate::machine::Machine;
-use crate::scenario::*;
 
 const HOME: &str = "/home/bob";
 const BOB: &str = "setpriv --reuid bob --regid bob --init-groups env -u XDG_RUNTIME_DIR HOME=/home/bob XDG_STATE_HOME=/run/bob";

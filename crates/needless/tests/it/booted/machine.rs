@@ -45,7 +45,7 @@ impl Machine {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&file, mode).unwrap();
         }
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/common/machine.sh");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/booted/machine.sh");
         let shell = Command::new("bash")
             .arg(script)
             .arg(folder.path())

@@ -1,9 +1,9 @@
 //! `fix --restart` and `fix --check` with the real systemd: the calls that a change saves, and daemons for which a
 //! reload is enough.
 
+use crate::booted::machine::Machine;
+use crate::booted::probe::*;
 use crate::common::*;
-use crate::machine::Machine;
-use crate::probe::*;
 
 /// The calls per second before and after, of the line that has them.
 fn figures(said: &str) -> (f64, f64) {

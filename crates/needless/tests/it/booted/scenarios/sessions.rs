@@ -1,8 +1,8 @@
 //! Sessions of users, and jobs: who gets what from su, sudo, login shells, cron and at.
 
+use crate::booted::machine::Machine;
+use crate::booted::scenario::*;
 use crate::common::program;
-use crate::machine::Machine;
-use crate::scenario::*;
 
 const BOB: &str =
     "setpriv --reuid bob --regid bob --init-groups env HOME=/home/bob XDG_STATE_HOME=/run/bob";

@@ -1,7 +1,7 @@
 //! `fix` with reports of units, as root: what they show is put right, and no value of them is used.
 
+use crate::booted::probe::*;
 use crate::common::*;
-use crate::probe::*;
 
 /// From the first finding to the report with nothing left.
 #[test]

@@ -1,6 +1,6 @@
 //! What a unit starts before its program, and what that does to a variable.
 
-use crate::scenario::*;
+use crate::booted::scenario::*;
 
 const SCRIPT: &str = "/usr/local/bin/NAME-start";
 const STARTS: &str = "Environment=TZ=UTC\nExecStart=/usr/local/bin/NAME-start";

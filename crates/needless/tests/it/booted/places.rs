@@ -1,7 +1,7 @@
 //! What is written to a place arrives there as it is, shows no secret, and is seen by those who are said to see it.
 
+use crate::booted::probe::*;
 use crate::common::*;
-use crate::probe::*;
 
 /// What `fix` shows, and the list of changes, hold no secret of the files; the files do.
 #[test]

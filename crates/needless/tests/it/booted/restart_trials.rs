@@ -1,9 +1,9 @@
 //! What `fix`, `fix --check` and `undo` do with changes whose trial was cut short, with units that do not run, and with
 //! names that are not those of one service. With the real systemd.
 
+use crate::booted::machine::Machine;
+use crate::booted::probe::*;
 use crate::common::*;
-use crate::machine::Machine;
-use crate::probe::*;
 
 /// The change that `fix` makes, killed while systemd restarts the unit: the new process has it, and no run has looked.
 fn killed_on_trial(machine: &Machine) -> String {

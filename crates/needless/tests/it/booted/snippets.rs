@@ -1,8 +1,8 @@
 //! `fix --format ansible`: ansible-playbook takes what it prints, and does what `fix` would have done.
 
+use crate::booted::machine::Machine;
+use crate::booted::probe::*;
 use crate::common::*;
-use crate::machine::Machine;
-use crate::probe::*;
 
 /// A machine with ansible-playbook in it.
 fn ansible() -> Option<Machine> {

@@ -1,9 +1,9 @@
 //! Sessions of the real sshd: what it gives to all of them, and what is set for some only, below a `Match`, by the user's
 //! own files, by the client. The place for a change is that one.
 
+use crate::booted::machine::Machine;
+use crate::booted::scenario::*;
 use crate::common::*;
-use crate::machine::Machine;
-use crate::scenario::*;
 
 const SSH: &str = "ssh -i /root/.ssh/t -o StrictHostKeyChecking=no -o ConnectionAttempts=60 -p 2222 root@127.0.0.1";
 const LISTENS: &str =

@@ -1,9 +1,9 @@
 //! The crontabs of users with Debian's cron and crontab, and what an ordinary user changes without root: the own table,
 //! ~/.profile and ~/.bashrc.
 
+use crate::booted::machine::Machine;
+use crate::booted::scenario::*;
 use crate::common::*;
-use crate::machine::Machine;
-use crate::scenario::*;
 
 /// Starts the probe once, under the name that it gets.
 const ONCE: &str = "#!/bin/sh

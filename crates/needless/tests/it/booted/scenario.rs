@@ -1,9 +1,9 @@
 //! A way to start a program, what is true of it, and what has to be said and done: one entry of the lists in
 //! `scenarios/`, and what is checked of each.
 
+use crate::booted::machine::{Machine, wait};
+pub(crate) use crate::booted::probe::*;
 use crate::common::*;
-use crate::machine::{Machine, wait};
-pub(crate) use crate::probe::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// In each text NAME is the scenario's name.
@@ -207,7 +207,7 @@ impl Scenario<'_> {
         );
         let before = Before { pid, files, systemd, calls, place };
         self.fix(machine, &before);
-        same(&before.files, &crate::probe::files(machine), self.name);
+        same(&before.files, &crate::booted::probe::files(machine), self.name);
         assert_eq!(before.systemd, self.systemd(machine), "{}: what systemd knows", self.name);
         let Before { place: (file, sure), calls, .. } = before;
         let file = if file.is_empty() { "by hand" } else { &file };

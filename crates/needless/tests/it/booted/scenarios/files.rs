@@ -1,8 +1,8 @@
 //! Files that are not changed, and changes that are taken back: the machine is as it was.
 
+use crate::booted::machine::Machine;
+use crate::booted::probe::*;
 use crate::common::{stderr, stdout};
-use crate::machine::Machine;
-use crate::probe::*;
 
 /// `needless …`, its output and its status.
 fn said(machine: &Machine, command: &str) -> (String, Option<i32>) {

@@ -1,8 +1,8 @@
 //! Containers of podman: in a unit that podman's generator makes of a quadlet, in a unit of an administrator, and by hand.
 
+use crate::booted::machine::Machine;
+use crate::booted::scenario::*;
 use crate::common::needed;
-use crate::machine::Machine;
-use crate::scenario::*;
 use std::path::Path;
 
 /// The program of the image, which ends when it is asked to.

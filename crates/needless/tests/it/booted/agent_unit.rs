@@ -1,7 +1,7 @@
 //! The unit of `needless agent`, under a booted systemd: it counts in the kernel as an ordinary user in a sandbox.
 
+use crate::booted::machine::{Machine, wait};
 use crate::common::*;
-use crate::machine::{Machine, wait};
 use needless_fixtures::{duckdb, tool};
 use std::path::{Path, PathBuf};
 

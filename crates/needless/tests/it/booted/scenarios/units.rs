@@ -1,7 +1,7 @@
 //! Units of systemd: what sets a variable of them, and what is stronger than a drop-in of ours.
 
-use crate::machine::Machine;
-use crate::scenario::*;
+use crate::booted::machine::Machine;
+use crate::booted::scenario::*;
 
 const PLACE: &str = "/etc/systemd/system/NAME.service.d/zz-needless.conf";
 

@@ -1,6 +1,6 @@
 //! What a change of a unit reaches besides, and what its restart takes with it.
 
-use crate::scenario::*;
+use crate::booted::scenario::*;
 
 /// What a change of a unit reaches besides, and what its restart takes with it, is said before.
 #[test]

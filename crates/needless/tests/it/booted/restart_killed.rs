@@ -2,9 +2,9 @@
 //! while its process is looked at, while the change is taken back. After the next call the journal, the files and
 //! systemd agree, and the unit runs.
 
+use crate::booted::machine::Machine;
+use crate::booted::probe::*;
 use crate::common::*;
-use crate::machine::Machine;
-use crate::probe::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 

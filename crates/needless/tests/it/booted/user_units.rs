@@ -1,8 +1,8 @@
 //! Units of a user's own systemd, changed by that user, without root.
 
+use crate::booted::machine::{Machine, wait};
+use crate::booted::scenario::*;
 use crate::common::*;
-use crate::machine::{Machine, wait};
-use crate::scenario::*;
 use std::process::Output;
 
 const HOME: &str = "/home/bob";
