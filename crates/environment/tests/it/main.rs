@@ -2,6 +2,7 @@
 
 mod ci;
 mod elsewhere;
+mod flushed;
 mod formats;
 mod helm;
 mod journal;
