@@ -253,6 +253,15 @@ mod tests {
     }
 
     #[test]
+    fn a_percentage_of_little_is_rounded_up() {
+        let vary = |most: u64| {
+            let text = format!("[budget.demo]\ncalls = {{ most = {most}, vary = \"10%\" }}\n");
+            read(&text).unwrap().limits[&Counted::Calls].vary
+        };
+        assert_eq!([0, 1, 10, 11].map(vary), [0, 1, 1, 2]);
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_place() {
         for (text, wanted) in [
             ("[budget.x]\ncals = 1\n", "needless.toml:2:1: unknown field `cals`"),

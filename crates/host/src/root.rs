@@ -181,3 +181,22 @@ impl Roots {
         Some((at + 1, &self.others[at].1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else the beginning of a file would be taken for the whole.
+    #[test]
+    fn of_a_file_that_is_too_long_nothing_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::of(File::open(folder.path()).unwrap().into());
+        let read = |length: u64| {
+            File::create(folder.path().join("zone")).unwrap().set_len(length).unwrap();
+            let bytes = root.read("/zone").map_err(|error| error.raw_os_error());
+            bytes.map(|bytes| bytes.len() as u64)
+        };
+        assert_eq!(read(LARGEST), Ok(LARGEST));
+        assert_eq!(read(LARGEST + 1), Err(Some(Errno::FBIG.raw_os_error())));
+    }
+}

@@ -171,6 +171,10 @@ mod tests {
         assert_eq!(escape("/etc/κώδικας"), "/etc/κώδικας");
         assert_eq!(escape("a\x1b[31mb\r\n\t\x7f"), "a\\x1b[31mb\\r\\n\\t\\x7f");
         assert_eq!(escape("\u{9b}2J\u{202e}"), "\\u{9b}2J\\u{202e}");
+        // What reorders text (Unicode's annex 9, section 2) or ends a line.
+        for c in "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{2028}\u{2029}".chars() {
+            assert_eq!(escape(&c.to_string()), format!("\\u{{{:x}}}", c as u32));
+        }
         let all: String = (0..=0x2_ffff).filter_map(char::from_u32).collect();
         assert!(!escape(&all).chars().any(harmful));
     }

@@ -267,3 +267,23 @@ pub(crate) fn remedies(zone: Option<&SystemZone>) -> Vec<Remedy> {
         },
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use needless_model::ZoneFile;
+
+    /// Who sets UTC where another zone was meant gets other times.
+    #[test]
+    fn utc_is_said_to_change_nothing_only_where_it_is_the_zone() {
+        let caveat = |name: Option<&str>| {
+            let (file, how) = (ZoneFile::NotAZone("empty".to_owned()), String::new());
+            let zone = SystemZone { file, name: name.map(str::to_owned), how, tzdata: true };
+            let [set, ..] = &remedies(Some(&zone))[..] else { panic!("no remedy") };
+            let Change::SetEnv { value, .. } = &set.change else { panic!("{set:?}") };
+            (value.clone(), set.safety.sentence().contains("The times stay as they are"))
+        };
+        assert_eq!(caveat(Some("UTC")), (Some("UTC".to_owned()), true));
+        assert_eq!(caveat(None), (None, false));
+    }
+}

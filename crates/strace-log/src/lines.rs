@@ -212,6 +212,32 @@ mod tests {
         }
     }
 
+    /// Gives a byte after each signal that interrupts it.
+    struct Interrupted<'a>(&'a [u8], bool);
+
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let n = out.len().min(self.0.len()).min(1);
+            out[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+
+    #[test]
+    fn a_signal_ends_no_log() {
+        let mut lines = Lines::new(Interrupted(b"one\ntwo\n", false), 64);
+        for line in [&b"one"[..], b"two"] {
+            assert!(lines.advance().unwrap());
+            assert_eq!(lines.line().bytes, line);
+        }
+        assert!(!lines.advance().unwrap());
+    }
+
     fn all(bytes: &[u8], steps: &[usize], chunk: usize) -> Vec<(Vec<u8>, bool, bool)> {
         let mut lines = Lines::new(Pieces(bytes, steps, 0), chunk);
         let mut out = Vec::new();

@@ -93,10 +93,19 @@ fn each_seccomp_mode_is_asked_for_in_two_ways() {
 
 #[test]
 fn waits_that_return_at_once_are_recognized() {
-    let CallKind::Wait(when) = kind("wait4", true) else { panic!("wait4 waits") };
-    assert!(when.holds(&[0; 6]));
-    assert!(!when.holds(&[0, 0, 1, 0, 0, 0]));
-    let CallKind::Wait(when) = kind("poll", true) else { panic!("poll waits") };
-    assert!(!when.holds(&[0; 6]));
-    assert!(when.holds(&[0, 0, u64::MAX, 0, 0, 0]));
+    const WNOHANG: u64 = 1;
+    // Which argument decides; its value with which the call returns at once, and one with which it waits.
+    for (name, at, at_once, waits) in [
+        ("wait4", 2, WNOHANG, 0),
+        ("waitpid", 2, WNOHANG, 0),
+        ("waitid", 3, WNOHANG, 0),
+        ("poll", 2, 0, u64::MAX),
+        ("epoll_wait", 3, 0, u64::MAX),
+        ("epoll_pwait", 3, 0, u64::MAX),
+    ] {
+        let CallKind::Wait(when) = kind(name, true) else { panic!("{name} waits") };
+        let holds =
+            |value: u64| when.holds(&std::array::from_fn(|n| if n == at { value } else { 0 }));
+        assert_eq!((holds(at_once), holds(waits)), (false, true), "{name}");
+    }
 }

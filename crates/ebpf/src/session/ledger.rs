@@ -204,5 +204,8 @@ mod tests {
         let lost = |n| [(Loss::NoPath, n); LOSSES];
         assert_eq!(ledger.lost_since(lost(3)), lost(3));
         assert_eq!(ledger.lost_since(lost(5)), lost(2));
+        // After a break the kernel counts on.
+        ledger.restart();
+        assert_eq!(ledger.lost_since(lost(6)), lost(1));
     }
 }

@@ -3,6 +3,7 @@
 mod ci;
 mod common;
 mod elsewhere;
+mod flushed;
 mod formats;
 mod helm;
 mod journal;

@@ -41,6 +41,32 @@ fn waiting_changing_and_time_make_a_question_new() {
 }
 
 #[test]
+fn at_the_end_of_the_time_an_answer_is_new() {
+    let within = Limits::default().repeat_within_ns;
+    let repeated = |after: u64| {
+        let mut b = Builder::new(Limits::default());
+        let p = b.process(Process::new(1, None, Spawn::Seen));
+        ask(&mut b, p, "access", "ready", 0, OK);
+        ask(&mut b, p, "access", "ready", after, OK);
+        finish(b).rows[0].repeated
+    };
+    assert_eq!((repeated(within - 1), repeated(within)), (1, 0));
+}
+
+#[test]
+fn a_change_that_failed_has_changed_nothing() {
+    let repeated = |outcome: Result<(), Errno>| {
+        let mut b = Builder::new(Limits::default());
+        let p = b.process(Process::new(1, None, Spawn::Seen));
+        ask(&mut b, p, "access", "ready", 0, Err(Errno::ENOENT));
+        ask(&mut b, p, "unlink", "/x", 1, outcome);
+        ask(&mut b, p, "access", "ready", 2, Err(Errno::ENOENT));
+        finish(b).rows[0].repeated
+    };
+    assert_eq!((repeated(Err(Errno::ENOENT)), repeated(OK)), (1, 0));
+}
+
+#[test]
 fn beyond_the_bound_rows_fold_and_totals_stay_right() {
     let mut b = Builder::new(Limits { rows: 4, ..Limits::default() });
     let p = b.process(Process::new(1, None, Spawn::Seen));

@@ -163,9 +163,18 @@ fn ctrl_c_reaches_the_command_once_and_not_us() {
     drop(side);
     read_until(&mut typing, "ready ");
     read_until(&mut typing, "\n");
+    // We are held up until the command has taken the signal: one that we sent too would come on top of it, and be lost.
+    send(child.id(), libc::SIGSTOP);
+    let state = || status_field(child.id(), "State:");
+    eventually("a stop", || state().filter(|found| found.starts_with('T')));
     typing.write_all(b"\x03").unwrap();
     let seen = read_until(&mut typing, "signal 2\r\n");
     assert_eq!(seen.matches("signal").count(), 1);
+    send(child.id(), libc::SIGCONT);
+    // After that of the terminal, by its number.
+    send(child.id(), libc::SIGUSR1);
+    let seen = read_until(&mut typing, "\n");
+    assert!(seen.ends_with(&format!("signal {}\r\n", libc::SIGUSR1)), "{seen:?}");
     typing.write_all(b"\x1c").unwrap();
     let seen = read_until(&mut typing, "\n");
     assert!(seen.ends_with("signal 3\r\n"), "{seen:?}");

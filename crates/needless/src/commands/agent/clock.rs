@@ -80,6 +80,11 @@ mod tests {
         let (start, end) = (10 * SECOND + HOUR, 15 * SECOND + HOUR);
         assert_eq!(after(end), (start, end, Some(said.into())));
         let back = |seconds| Some(format!("the clock was set back by {seconds} s in this window"));
+        assert_eq!(
+            after(12 * SECOND),
+            (7 * SECOND, 12 * SECOND, back("3.0")),
+            "after the last end"
+        );
         assert_eq!(after(9 * SECOND), (4 * SECOND, 9 * SECOND, back("6.0")));
         assert_eq!(after(2 * SECOND), (0, 5 * SECOND, back("13.0")), "nothing is before 1970");
     }
