@@ -1,4 +1,4 @@
-//! Every log of `tests/it/corpus` against its expectation. Logs named `real-*` were recorded by
+//! Every log of `tests/corpus` against its expectation. Logs named `real-*` were recorded by
 //! `record.sh`; the others are written by hand after the output of other versions.
 //!
 //! `NEEDLESS_BLESS=1 cargo test -p needless-strace-log --test it corpus` writes the expectations anew:
@@ -10,7 +10,7 @@ use needless_strace_log::{read, read_files};
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/corpus")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -47,9 +47,9 @@ pub(crate) fn library() -> &'static Path {
     })
 }
 
-/// The program `tests/it/c/NAME.c`, compiled with further options.
+/// The program `tests/c/NAME.c`, compiled with further options.
 pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/c").join(format!("{name}.c"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
     let suffix = options.concat().replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let out = made_in();
     // Tests in other threads and processes may compile the same program: each writes a file of its own and renames it.

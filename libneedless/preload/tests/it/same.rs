@@ -235,12 +235,12 @@ fn a_function_that_the_c_library_lacks_fails_with_enosys() {
     assert_eq!(said, "nothing: Function not implemented\n", "{out:?}");
 }
 
-/// The program `tests/it/c/NAME.c` with musl; `None` if musl-gcc is not installed.
+/// The program `tests/c/NAME.c` with musl; `None` if musl-gcc is not installed.
 fn musl_program(name: &str) -> Option<PathBuf> {
     if !have("musl-gcc") {
         return None;
     }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/c").join(format!("{name}.c"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-musl"));
     let cc = Command::new("musl-gcc")
         .args(["-w", "-D_GNU_SOURCE", "-o"])
