@@ -235,16 +235,21 @@ fn fix_reloads_a_pool_of_php_fpm() {
         "{story}"
     );
     machine.ok(&format!("needless undo --last; systemctl restart {name}"));
-    // A mistake of others in the configuration: a reload would end php-fpm.
+    fix_takes_back_what_a_broken_pool_does_not_let_php_fpm_read(&machine, &name);
+}
+
+/// A mistake of others in the configuration: a reload would end php-fpm.
+fn fix_takes_back_what_a_broken_pool_does_not_let_php_fpm_read(machine: &Machine, name: &str) {
+    let main = || machine.main_of(name);
     let worker = machine.pid_of("php-fpm: pool www *", "0");
     let dir = machine.ok("dirname /etc/php/*/fpm/pool.d/www.conf");
     machine.write(&format!("{}/broken.conf", dir.trim()), "644", "[broken]\nuser = www-data\n");
-    let (before, master) = (files(&machine), main());
+    let (before, master) = (files(machine), main());
     let done = machine.run(&format!("needless fix --pid {worker} --set TZ={ZONE} --yes --restart"));
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
     assert!(stderr(&done).contains("; taken back"), "{}", stderr(&done));
-    same(&before, &files(&machine), "a broken pool");
+    same(&before, &files(machine), "a broken pool");
     // The same where the file says it already.
     machine.ok(&format!(
         "cd {}; mv broken.conf /run; needless fix --pid {worker} --set TZ={ZONE} --yes; mv /run/broken.conf .",
@@ -254,7 +259,7 @@ fn fix_reloads_a_pool_of_php_fpm() {
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
     machine.ok("needless undo");
-    same(&before, &files(&machine), "written before");
+    same(&before, &files(machine), "written before");
     assert_eq!(
         (main(), machine.run(&format!("test -e /proc/{worker}")).status.code()),
         (master, Some(0))

@@ -114,6 +114,116 @@ const FILES: [Scenario<'static>; 10] = [
     Scenario {
         name: "closed",
         unit: "PrivateTmp=yes\nProtectSystem=strict\nProtectHome=yes\nPrivateDevices=yes\nExecStart=/usr/local/bin/probe NAME",
+        answer: &["systemd, as closed.service, does not give it that variable"],
+        ..UNIT
+    },
+];
+
+/// EnvironmentFile= is stronger than every line of Environment=.
+const ENVIRONMENT_FILES: [Scenario<'static>; 9] = [
+    Scenario {
+        name: "quoted",
+        unit: "EnvironmentFile=-/etc/default/NAME\nExecStart=/usr/local/bin/probe NAME",
+        files: &[("/etc/default/NAME", "640", "# of NAME\nA='1'\nTZ=\"Europe/\"'Athens'\n")],
+        truth: Some("Europe/Athens"),
+        answer: &["/etc/default/quoted:3 sets it"],
+        place: ("/etc/default/quoted", "high"),
+        says: &["\n+TZ=Asia/Tokyo\n"],
+        ..UNIT
+    },
+    // A file is stronger than the last drop-in.
+    Scenario {
+        name: "file-last",
+        unit: "EnvironmentFile=/etc/app/NAME.env\nExecStart=/usr/local/bin/probe NAME",
+        files: &[
+            (
+                "/etc/systemd/system/NAME.service.d/zzz.conf",
+                "644",
+                "[Service]\nEnvironment=TZ=UTC\n",
+            ),
+            ("/etc/app/NAME.env", "644", "# x\nTZ='Europe/Athens'\n"),
+        ],
+        truth: Some("Europe/Athens"),
+        answer: &["/etc/app/file-last.env:2 sets it"],
+        place: ("/etc/app/NAME.env", "high"),
+        says: &["\n-TZ='Europe/Athens'\n", "\n+TZ=Asia/Tokyo\n"],
+        ..UNIT
+    },
+    // A file that may be missing is missing: the drop-in is the place.
+    Scenario {
+        name: "missing",
+        unit: "EnvironmentFile=-/etc/default/NAME\nExecStart=/usr/local/bin/probe NAME",
+        ..UNIT
+    },
+    Scenario {
+        name: "export",
+        unit: "EnvironmentFile=/etc/default/NAME\nExecStart=/usr/local/bin/probe NAME",
+        files: &[("/etc/default/NAME", "644", "export TZ=UTC\n")],
+        answer: &["/etc/default/export:1: systemd drops a line that begins with `export`"],
+        ..UNIT
+    },
+    Scenario {
+        name: "glob",
+        unit: "EnvironmentFile=/etc/app/*.NAME\nExecStart=/usr/local/bin/probe NAME",
+        files: &[("/etc/app/tz.NAME", "644", "TZ=Europe/Vienna\n")],
+        truth: Some("Europe/Vienna"),
+        answer: &["/etc/app/tz.glob:1 sets it"],
+        story: &["to change it: EnvironmentFile, /etc/app/tz.glob"],
+        place: ("/etc/app/tz.glob", "high"),
+        ..UNIT
+    },
+    // A program makes the file at each start: what is written there is gone.
+    Scenario {
+        name: "made",
+        unit: "ExecStartPre=sh -c 'echo TZ=Asia/Seoul >/run/NAME.env'\nEnvironmentFile=-/run/NAME.env\nExecStart=/usr/local/bin/probe NAME",
+        truth: Some("Asia/Seoul"),
+        answer: &["/run/made.env:1 sets it"],
+        place: ("", "low"),
+        ends: Ends::Refused(
+            "/run/made.env sets it (EnvironmentFile=), and a program makes that file anew",
+        ),
+        ..UNIT
+    },
+    // The file is stronger, and longer than what is read of one.
+    Scenario {
+        name: "big",
+        unit: "EnvironmentFile=/etc/app/NAME.env\nExecStart=/usr/local/bin/probe NAME",
+        files: &[("/etc/app/NAME.env", "644", "")],
+        start: "{ seq 99999 | sed 's/^/# a comment, /'; echo TZ=Europe/Vienna; } >/etc/app/NAME.env; systemctl restart NAME",
+        truth: Some("Europe/Vienna"),
+        place: (PLACE, "medium"),
+        ends: Ends::TakenBack("does not have it"),
+        ..UNIT
+    },
+    Scenario {
+        name: "inst@x",
+        files: &[
+            (
+                "/etc/systemd/system/inst@.service",
+                "644",
+                "[Service]\nEnvironmentFile=/etc/app/%i.env\nExecStart=/usr/local/bin/probe inst\n",
+            ),
+            ("/etc/app/x.env", "644", "TZ=Asia/Baku\n"),
+        ],
+        truth: Some("Asia/Baku"),
+        answer: &["/etc/app/x.env:1 sets it"],
+        place: ("/etc/app/x.env", "high"),
+        ..UNIT
+    },
+    // A file of one instance, and the removal of one value only.
+    Scenario {
+        name: "value@1",
+        files: &[
+            (
+                "/etc/systemd/system/value@.service",
+                "644",
+                "[Service]\nExecStart=/usr/local/bin/probe value\nEnvironmentFile=/etc/default/%p-%i\nUnsetEnvironment=TZ=UTC\n",
+            ),
+            ("/etc/default/value-1", "644", "TZ=Europe/Athens\n"),
+        ],
+        truth: Some("Europe/Athens"),
+        answer: &["/etc/default/value-1:1 sets it, and value@1.service is started with"],
+        place: ("/etc/default/value-1", "high"),
         ..UNIT
     },
 ];
@@ -225,121 +335,9 @@ fn fix_changes_a_unit_by_its_last_drop_in() {
 
 #[test]
 fn fix_changes_the_environment_file_of_a_unit() {
-    let Some(machine) = machine("") else { return };
-    let big = format!("{}TZ=Europe/Vienna\n", "# a comment that makes it long\n".repeat(40_000));
-    hold(
-        &machine,
-        &[
-            Scenario {
-                name: "quoted",
-                unit: "EnvironmentFile=-/etc/default/NAME\nExecStart=/usr/local/bin/probe NAME",
-                files: &[(
-                    "/etc/default/NAME",
-                    "640",
-                    "# of NAME\nA='1'\nTZ=\"Europe/\"'Athens'\n",
-                )],
-                truth: Some("Europe/Athens"),
-                answer: &["/etc/default/quoted:3 sets it"],
-                place: ("/etc/default/quoted", "high"),
-                says: &["\n+TZ=Asia/Tokyo\n"],
-                ..UNIT
-            },
-            // A file is stronger than the last drop-in.
-            Scenario {
-                name: "file-last",
-                unit: "EnvironmentFile=/etc/app/NAME.env\nExecStart=/usr/local/bin/probe NAME",
-                files: &[
-                    (
-                        "/etc/systemd/system/NAME.service.d/zzz.conf",
-                        "644",
-                        "[Service]\nEnvironment=TZ=UTC\n",
-                    ),
-                    ("/etc/app/NAME.env", "644", "# x\nTZ='Europe/Athens'\n"),
-                ],
-                truth: Some("Europe/Athens"),
-                answer: &["/etc/app/file-last.env:2 sets it"],
-                place: ("/etc/app/NAME.env", "high"),
-                says: &["\n-TZ='Europe/Athens'\n", "\n+TZ=Asia/Tokyo\n"],
-                ..UNIT
-            },
-            // A file that may be missing is missing: the drop-in is the place.
-            Scenario {
-                name: "missing",
-                unit: "EnvironmentFile=-/etc/default/NAME\nExecStart=/usr/local/bin/probe NAME",
-                ..UNIT
-            },
-            Scenario {
-                name: "export",
-                unit: "EnvironmentFile=/etc/default/NAME\nExecStart=/usr/local/bin/probe NAME",
-                files: &[("/etc/default/NAME", "644", "export TZ=UTC\n")],
-                answer: &["/etc/default/export:1: systemd drops a line that begins with `export`"],
-                ..UNIT
-            },
-            Scenario {
-                name: "glob",
-                unit: "EnvironmentFile=/etc/app/*.NAME\nExecStart=/usr/local/bin/probe NAME",
-                files: &[("/etc/app/tz.NAME", "644", "TZ=Europe/Vienna\n")],
-                truth: Some("Europe/Vienna"),
-                answer: &["/etc/app/tz.glob:1 sets it"],
-                story: &["to change it: EnvironmentFile, /etc/app/tz.glob"],
-                place: ("/etc/app/tz.glob", "high"),
-                ..UNIT
-            },
-            // A program makes the file at each start: what is written there is gone.
-            Scenario {
-                name: "made",
-                unit: "ExecStartPre=sh -c 'echo TZ=Asia/Seoul >/run/NAME.env'\nEnvironmentFile=-/run/NAME.env\nExecStart=/usr/local/bin/probe NAME",
-                truth: Some("Asia/Seoul"),
-                answer: &["/run/made.env:1 sets it"],
-                place: ("", "low"),
-                ends: Ends::Refused(
-                    "/run/made.env sets it (EnvironmentFile=), and a program makes that file anew",
-                ),
-                ..UNIT
-            },
-            // The file is stronger, and longer than what is read of one.
-            Scenario {
-                name: "big",
-                unit: "EnvironmentFile=/etc/app/NAME.env\nExecStart=/usr/local/bin/probe NAME",
-                files: &[("/etc/app/NAME.env", "644", &big)],
-                truth: Some("Europe/Vienna"),
-                place: (PLACE, "medium"),
-                ends: Ends::TakenBack("does not have it"),
-                ..UNIT
-            },
-            Scenario {
-                name: "inst@x",
-                files: &[
-                    (
-                        "/etc/systemd/system/inst@.service",
-                        "644",
-                        "[Service]\nEnvironmentFile=/etc/app/%i.env\nExecStart=/usr/local/bin/probe inst\n",
-                    ),
-                    ("/etc/app/x.env", "644", "TZ=Asia/Baku\n"),
-                ],
-                truth: Some("Asia/Baku"),
-                answer: &["/etc/app/x.env:1 sets it"],
-                place: ("/etc/app/x.env", "high"),
-                ..UNIT
-            },
-            // A file of one instance, and the removal of one value only.
-            Scenario {
-                name: "value@1",
-                files: &[
-                    (
-                        "/etc/systemd/system/value@.service",
-                        "644",
-                        "[Service]\nExecStart=/usr/local/bin/probe value\nEnvironmentFile=/etc/default/%p-%i\nUnsetEnvironment=TZ=UTC\n",
-                    ),
-                    ("/etc/default/value-1", "644", "TZ=Europe/Athens\n"),
-                ],
-                truth: Some("Europe/Athens"),
-                answer: &["/etc/default/value-1:1 sets it, and value@1.service is started with"],
-                place: ("/etc/default/value-1", "high"),
-                ..UNIT
-            },
-        ],
-    );
+    if let Some(machine) = machine("") {
+        hold(&machine, &ENVIRONMENT_FILES);
+    }
 }
 
 #[test]
@@ -362,6 +360,7 @@ fn origin_leaves_out_what_is_no_business_of_the_unit(machine: &Machine) {
     assert!(printed.contains(line) && !printed.contains("only for what supervisord"), "{printed}");
     // It ends with its list: a unit that systemd starts directly has no other sources.
     assert!(printed.ends_with("not read: nothing"), "{printed}");
+    assert_eq!(flat(&machine.ok("needless origin TZ --unit probe")), printed);
 }
 
 /// A file that was changed after the start says nothing of the start; an older one does.
