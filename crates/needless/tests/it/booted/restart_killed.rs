@@ -169,6 +169,7 @@ fn shuffled<T>(mut list: Vec<T>, seed: u64) -> Vec<T> {
 }
 
 #[test]
+#[ignore = "long: kills at random"]
 fn next_run_ends_a_restart_that_was_killed() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let seed = std::env::var("NEEDLESS_SEED").ok().and_then(|seed| seed.parse().ok());
