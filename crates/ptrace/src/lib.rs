@@ -20,6 +20,7 @@ mod calls;
 mod channel;
 mod drain;
 mod due;
+mod early;
 mod error;
 mod filter;
 mod first_stack;

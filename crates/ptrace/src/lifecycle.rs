@@ -5,7 +5,7 @@ use crate::first_stack;
 use crate::sys::{self, Tid};
 use crate::tracer::Tracer;
 use crate::tree::{Count, Effect, InFlight};
-use crate::untraced::{inherited_filter, other_filter_in};
+use crate::untraced::inherited_filter;
 use needless_model::{Answer, Exit, Loss, ProcId, Process, Query, Question, Spawn};
 
 /// Most descriptors of foreign roots kept.
@@ -32,15 +32,14 @@ impl Tracer<'_> {
     }
 
     pub(crate) fn forked(&mut self, parent: Tid, child: Tid) {
-        if self.tree.threads.contains_key(&child) {
-            return;
-        }
         let Some(at) = self.tree.threads.get(&parent).map(|t| t.group) else { return };
         let tgid = self.tree.group(at).tgid;
-        if sys::is_thread_of(child, tgid) {
-            self.tree.add_thread(child, at);
-        } else {
-            self.add_process(child, at);
+        // Or it was taken in without this report.
+        let is_new = !self.tree.threads.contains_key(&child);
+        match is_new {
+            true if sys::is_thread_of(child, tgid) => self.tree.add_thread(child, at),
+            true => self.add_process(child, at),
+            false => {}
         }
         if let Some(thread) = self.tree.threads.get_mut(&parent)
             && let Some(call) = &mut thread.in_flight
@@ -50,12 +49,14 @@ impl Tracer<'_> {
         }
         if let Some(changed) = self.tree.threads.get(&parent).and_then(|thread| thread.changed) {
             changed.put_memory_back(parent);
-            if let Some(thread) = self.tree.threads.get_mut(&child) {
+            if is_new && let Some(thread) = self.tree.threads.get_mut(&child) {
                 thread.changed = changed.of_child();
             }
         }
-        if let Some(status) = self.early.remove(&child) {
+        if let Some(status) = self.early.release(child) {
             self.stopped(child, status);
+        } else if is_new && let Some(exit) = self.early.end_of(child) {
+            self.ended(child, exit);
         }
     }
 
@@ -66,45 +67,6 @@ impl Tracer<'_> {
         });
         let child = self.tree.add_group(tgid, image, Some(parent));
         self.patches_forked(parent, child);
-    }
-
-    /// Threads without a report of their fork, because their parent was killed in it: /proc
-    /// shows their process.
-    pub(crate) fn adopt(&mut self) {
-        let waiting: Vec<Tid> = self.early.keys().copied().collect();
-        for tid in waiting {
-            let Ok(status) = std::fs::read_to_string(format!("/proc/{tid}/status")) else {
-                continue;
-            };
-            let field = |name: &str| -> Option<Tid> {
-                status.lines().find_map(|l| l.strip_prefix(name))?.trim().parse().ok()
-            };
-            let Some(tgid) = field("Tgid:") else { continue };
-            let parent_lives = field("PPid:").and_then(|pid| self.tree.group_of(pid));
-            match (self.tree.group_of(tgid), parent_lives) {
-                (Some(group), _) => {
-                    self.tree.add_thread(tid, group);
-                }
-                // The parent lives: its fork will be reported.
-                (None, Some(_)) => continue,
-                (None, None) if tgid == tid => {
-                    let mut process = Process::new(tid as u32, None, Spawn::Seen);
-                    let block = needless_host::read_process(&mut process, &self.options.watch);
-                    let image = self.builder.process(process);
-                    if let Some(block) = block {
-                        self.environment(image, block);
-                    }
-                    let at = self.tree.add_group(tid, Some(image), None);
-                    self.patches_orphaned(tid);
-                    self.tree.group(at).has_filter =
-                        !self.options.all && other_filter_in(&status, 1);
-                }
-                (None, None) => continue,
-            }
-            if let Some(status) = self.early.remove(&tid) {
-                self.stopped(tid, status);
-            }
-        }
     }
 
     pub(crate) fn executed(&mut self, tid: Tid, former: Tid) {
@@ -174,7 +136,7 @@ impl Tracer<'_> {
     }
 
     /// The environment with which `image` was started: mostly that of the process before it.
-    fn environment(&mut self, image: ProcId, block: Vec<u8>) {
+    pub(crate) fn environment(&mut self, image: ProcId, block: Vec<u8>) {
         match &self.last_environment {
             Some((like, last)) if *last == block => self.builder.same_environment(image, *like),
             _ => {
@@ -207,8 +169,10 @@ impl Tracer<'_> {
     }
 
     pub(crate) fn ended(&mut self, tid: Tid, exit: Exit) {
-        self.early.remove(&tid);
-        let Some(thread) = self.tree.remove_thread(tid) else { return };
+        let Some(thread) = self.tree.remove_thread(tid) else {
+            self.early.end(tid, exit);
+            return;
+        };
         if let Some(InFlight { count: Count::Answer { .. } | Count::Exec { .. }, .. }) =
             &thread.in_flight
         {

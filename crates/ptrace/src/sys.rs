@@ -4,6 +4,7 @@
 pub(crate) use crate::syscall_info::{OP_ENTRY, OP_EXIT, OP_SECCOMP, SyscallInfo};
 use needless_model::Exit;
 use nix::errno::Errno;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::mem::MaybeUninit;
 
@@ -246,7 +247,7 @@ pub(crate) fn write_u64(tid: Tid, address: u64, value: u64) -> Result<(), Errno>
 }
 
 /// What wait4 reports of a thread.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {
     pub(crate) tid: Tid,
     pub(crate) status: i32,
@@ -272,6 +273,30 @@ pub(crate) fn wait(which: Tid) -> Result<Waited, Errno> {
 /// A thread that has something to report now.
 pub(crate) fn poll_any() -> Option<Waited> {
     wait_with(-1, libc::WNOHANG).ok()
+}
+
+/// Like [`wait`] for any, for at most so many nanoseconds, below a second. `None`: nothing came.
+pub(crate) fn wait_at_most(nanoseconds: i64) -> Result<Option<Waited>, Errno> {
+    // The kernel sends SIGCHLD for each stop and each end. Blocked, it is not lost if it comes before the wait.
+    let child = SigSet::from(Signal::SIGCHLD);
+    let mask = child.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let mut found = wait_with(-1, libc::WNOHANG);
+    if found.err() == Some(Errno::EAGAIN) {
+        let limit = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
+        let none = std::ptr::null_mut();
+        // SAFETY: sigtimedwait(2) reads the set and the time, which live here, and writes nothing to a null pointer.
+        let signal = unsafe { libc::sigtimedwait(child.as_ref(), none, &raw const limit) };
+        let interrupted = signal == -1 && Errno::last() == Errno::EINTR;
+        found = wait_with(-1, libc::WNOHANG);
+        if interrupted && found.err() == Some(Errno::EAGAIN) {
+            found = Err(Errno::EINTR);
+        }
+    }
+    mask.thread_set_mask()?;
+    match found {
+        Err(Errno::EAGAIN) => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 fn wait_with(which: Tid, flags: i32) -> Result<Waited, Errno> {

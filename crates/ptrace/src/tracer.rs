@@ -3,6 +3,7 @@
 use crate::calls::{Entered, PathCalls};
 use crate::channel::ToSupervisor;
 use crate::drain::drain;
+use crate::early::Early;
 use crate::error::TraceError;
 use crate::overhead::Overhead;
 use crate::patch::Patching;
@@ -14,7 +15,7 @@ use crate::{TraceOptions, Traced, filter, patch};
 use needless_launch::{Child, Launch, Original, Prepared};
 use needless_model::{Backend, Builder, Exit, Fact, Facts, ProcId, Stops, Window};
 use nix::errno::Errno;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -67,7 +68,7 @@ pub(crate) fn trace(
         last: child.pid,
         shares_root: needless_host::RootId::of("self"),
         roots: Vec::new(),
-        early: HashMap::new(),
+        early: Early::default(),
         started: sys::now(),
         last_environment: None,
         overhead: Overhead::default(),
@@ -82,7 +83,7 @@ pub(crate) fn trace(
     let reporter = match catch_unwind(AssertUnwindSafe(|| tracer.run())) {
         Ok(reporter) => reporter,
         Err(panic) => {
-            let threads = tracer.tree.threads.keys().chain(tracer.early.keys()).copied();
+            let threads = tracer.tree.threads.keys().copied().chain(tracer.early.threads());
             // The supervisor, its parent, mirrors how it ended.
             drain(threads, tracer.command, |_| ());
             resume_unwind(panic)
@@ -137,8 +138,8 @@ pub(crate) struct Tracer<'a> {
     pub(crate) last: Tid,
     pub(crate) shares_root: Option<needless_host::RootId>,
     pub(crate) roots: Vec<(ProcId, OwnedFd)>,
-    /// New threads that stopped before their parent's fork was reported, with the stop's status.
-    pub(crate) early: HashMap<Tid, i32>,
+    /// New threads whose parent's fork is not reported yet.
+    pub(crate) early: Early,
     pub(crate) started: u64,
     /// The environment that was seen last, and the first of those that have it.
     pub(crate) last_environment: Option<(ProcId, Vec<u8>)>,
@@ -160,7 +161,9 @@ impl Tracer<'_> {
                 continue;
             }
             let which = self.next();
-            match sys::wait(which) {
+            let waited =
+                if self.early.is_empty() { sys::wait(which) } else { self.wait_while_held() };
+            match waited {
                 Ok(waited) => {
                     waiting.push_back(waited);
                     // Threads that have just stopped cost more to handle than threads that have
@@ -240,7 +243,7 @@ impl Tracer<'_> {
             if self.tree.threads.contains_key(&tid) {
                 self.stopped(tid, status);
             } else {
-                self.early.insert(tid, status);
+                self.hold(tid, status);
             }
             return;
         }
@@ -252,9 +255,6 @@ impl Tracer<'_> {
         }
         self.last = -1;
         self.ended(tid, waited.exit());
-        if !self.early.is_empty() {
-            self.adopt();
-        }
     }
 
     pub(crate) fn stopped(&mut self, tid: Tid, status: i32) {

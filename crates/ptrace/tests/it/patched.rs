@@ -9,6 +9,8 @@ mod clone_and_seccomp;
 mod common;
 #[path = "conformance.rs"]
 mod conformance;
+#[path = "killed_children.rs"]
+mod killed_children;
 #[path = "processes.rs"]
 mod processes;
 #[path = "signals.rs"]

@@ -10,6 +10,8 @@ mod common;
 mod conformance;
 #[path = "killed.rs"]
 mod killed;
+#[path = "killed_children.rs"]
+mod killed_children;
 #[path = "processes.rs"]
 mod processes;
 #[path = "signals.rs"]
