@@ -229,4 +229,23 @@ impl Profile {
         }
         at
     }
+
+    /// [`Profile::image_of`] of each process. A chain of forks is walked once, however long it is.
+    pub fn images(&self) -> Vec<ProcId> {
+        let mut images: Vec<Option<ProcId>> = vec![None; self.processes.len()];
+        let mut chain = Vec::new();
+        for id in (0..self.processes.len() as u32).map(ProcId) {
+            let mut at = id;
+            let image = loop {
+                chain.push(at);
+                match self.process(at) {
+                    _ if images[at.index()].is_some() => break images[at.index()],
+                    Process { born: Spawn::Fork, parent: Some(up), .. } => at = *up,
+                    _ => break Some(at),
+                }
+            };
+            chain.drain(..).for_each(|of| images[of.index()] = image);
+        }
+        images.into_iter().flatten().collect()
+    }
 }

@@ -288,7 +288,8 @@ impl ListsInEnvironments {
     /// Gives each process of `profile` the lists with entries in which something was not found, and drops everything
     /// else. An entry is given to each process that lists it: this shows which program set the variable.
     pub fn fill(self, profile: &mut Profile) {
-        let image = |id| self.of.get(&profile.image_of(id)).copied();
+        let images = profile.images();
+        let image = |id: ProcId| self.of.get(&images[id.index()]).copied();
         let mut missed: BTreeSet<(&str, &ListEntry)> = BTreeSet::new();
         let indexes: Vec<Vec<(&str, EntryIndex<'_>)>> =
             self.sets.iter().map(|set| set.iter().map(SearchList::index).collect()).collect();

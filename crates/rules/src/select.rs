@@ -40,8 +40,7 @@ impl<'p> View<'p> {
                 _ => {}
             }
         }
-        let images: Vec<ProcId> =
-            (0..profile.processes.len()).map(|p| profile.image_of(ProcId(p as u32))).collect();
+        let images: Vec<ProcId> = profile.images();
         let mut libcs: Vec<Libc> = profile.processes.iter().map(|p| p.libc.clone()).collect();
         for row in &profile.rows {
             let libc = &mut libcs[images[row.process.index()].index()];

@@ -132,3 +132,18 @@ fn what_env_starts_for_a_script_has_its_name() {
     let titles: Vec<String> = finish(b).processes.iter().map(Process::title).collect();
     assert_eq!(titles, ["npm (env)", "npm (node)", "npm (node)", "git", "env", "node"]);
 }
+
+/// As many steps as processes, also where each was forked by the one before: with their square this does not end.
+#[test]
+fn images_of_a_chain_of_forks_are_found() {
+    let mut b = Builder::new(Limits { processes: 300_000, ..Limits::default() });
+    let first = b.process(Process::new(1, None, Spawn::Exec));
+    let mut last = first;
+    for pid in 2..200_000 {
+        last = b.process(Process::new(pid, Some(last), Spawn::Fork));
+    }
+    let other = b.process(Process::new(2, Some(last), Spawn::Exec));
+    let images = finish(b).images();
+    assert!(images[..other.index()].iter().all(|image| *image == first));
+    assert_eq!(images[other.index()], other);
+}
