@@ -93,6 +93,15 @@ fn what_is_begun_builds_and_passes() {
     };
     cargo(&["fmt", "--all", "--check"]);
     cargo(&["test", "--offline", "--locked", "-p", "needless-rules", "--lib", "tests::"]);
-    cargo(&["test", "--offline", "--locked", "-p", "needless-environment", "--test", "it", "formats::"]);
+    cargo(&[
+        "test",
+        "--offline",
+        "--locked",
+        "-p",
+        "needless-environment",
+        "--test",
+        "it",
+        "formats::",
+    ]);
     cargo(&["check", "--offline", "--locked", "-p", "needless-report"]);
 }
