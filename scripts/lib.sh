@@ -126,7 +126,7 @@ say_skipped() {
     [ -z "${CI-}" ]
 }
 
-# Lets tests be skipped for want of what scripts/install could not fetch this time.
+# Tests may be skipped if they need what scripts/install could not fetch this time.
 note_unfetched() {
     [ -s target/tools/unfetched ] || return 0
     NEEDLESS_UNFETCHED=$(sort -u target/tools/unfetched | paste -s -d , | sed 's/,/, /g')

@@ -11,6 +11,7 @@ use needless_model::{Exit, Process, Spawn};
 use nix::errno::Errno;
 use std::collections::HashMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Between two looks at what is held, nanoseconds. A report comes within microseconds, unless the machine is busy.
@@ -100,9 +101,14 @@ fn may_report(tid: &Tid) -> bool {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_vfork,
     ];
-    let Ok(text) = fs::read_to_string(format!("/proc/{tid}/syscall")) else { return false };
-    let call = text.split(' ').next().unwrap_or_default().trim();
-    call == "running" || call.parse().is_ok_and(|call| FORKING.contains(&call))
+    match fs::read_to_string(format!("/proc/{tid}/syscall")) {
+        Ok(text) => {
+            let call = text.split(' ').next().unwrap_or_default().trim();
+            call == "running" || call.parse().is_ok_and(|call| FORKING.contains(&call))
+        }
+        // A process that is not dumpable shows it to root only: prctl(2), PR_SET_DUMPABLE.
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
+    }
 }
 
 impl Tracer<'_> {
@@ -132,9 +138,12 @@ impl Tracer<'_> {
     /// Takes in what was held too long; with `all_heard`, whose report cannot be on its way.
     fn adopt(&mut self, all_heard: bool) {
         let now = sys::now();
-        for (tid, held) in self.early.due(now) {
+        let due = self.early.due(now);
+        // Each thread is asked once, however many are due.
+        let silent = all_heard && !due.is_empty() && !self.tree.threads.keys().any(may_report);
+        for (tid, held) in due {
             let overdue = now - held.since >= LONGEST;
-            if overdue || all_heard && !self.tree.threads.keys().any(may_report) {
+            if overdue || silent {
                 self.adopt_one(tid, overdue);
             } else if let Some(held) = self.early.held.get_mut(&tid) {
                 held.look = now + LOOK;

@@ -277,6 +277,11 @@ pub(crate) fn poll_any() -> Option<Waited> {
 
 /// Like [`wait`] for any, for at most so many nanoseconds, below a second. `None`: nothing came.
 pub(crate) fn wait_at_most(nanoseconds: i64) -> Result<Option<Waited>, Errno> {
+    // Mostly there is one.
+    match wait_with(-1, libc::WNOHANG) {
+        Err(Errno::EAGAIN) => {}
+        found => return found.map(Some),
+    }
     // The kernel sends SIGCHLD for each stop and each end. Blocked, it is not lost if it comes before the wait.
     let child = SigSet::from(Signal::SIGCHLD);
     let mask = child.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;

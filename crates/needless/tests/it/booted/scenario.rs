@@ -29,15 +29,15 @@ pub(crate) struct Scenario<'a> {
     pub(crate) now: Option<&'a str>,
     /// The program's name in the answer of `origin`; empty: any.
     pub(crate) program: &'a str,
-    /// Parts of the answer of `origin`.
+    /// The answer of `origin` contains these texts.
     pub(crate) answer: &'a [&'a str],
-    /// Parts of all that `origin` prints, in one line.
+    /// `origin` prints these texts; its lines are joined to one.
     pub(crate) story: &'a [&'a str],
-    /// Parts of what `origin --all` prints, in one line.
+    /// `origin --all` prints these texts; its lines are joined to one.
     pub(crate) all: &'a [&'a str],
-    /// How that ends.
+    /// The last words of `origin`.
     pub(crate) last: &'a str,
-    /// Words that `origin` must not print.
+    /// `origin` prints none of these texts.
     pub(crate) never: &'a [&'a str],
     /// The file that `origin` names for a change, "" for none; and how sure it is.
     pub(crate) place: (&'a str, &'a str),
@@ -47,13 +47,13 @@ pub(crate) struct Scenario<'a> {
     pub(crate) fix: &'a str,
     /// Words before each command of needless: another user.
     pub(crate) user: &'a str,
-    /// Parts of what `fix` prints.
+    /// `fix` prints these texts.
     pub(crate) says: &'a [&'a str],
     /// What becomes of the change.
     pub(crate) ends: Ends<'a>,
-    /// Parts of what `origin --all` prints of the new process, in one line.
+    /// `origin --all` prints these texts about the new process; its lines are joined to one.
     pub(crate) after: &'a [&'a str],
-    /// Parts of what `undo` prints.
+    /// `undo` prints these texts.
     pub(crate) undone: &'a [&'a str],
 }
 
@@ -311,7 +311,7 @@ impl Scenario<'_> {
         (text(&place["file"]), text(&place["confidence"]))
     }
 
-    /// Parts of what `origin` prints for people.
+    /// Asserts that the text of `origin` contains `parts` and ends with `last`.
     fn prints(&self, machine: &Machine, pid: &str, option: &str, parts: &[&str], last: &str) {
         if parts.is_empty() && last.is_empty() {
             return;

@@ -200,7 +200,7 @@ const AT: Scenario<'static> = Scenario {
 const UTC: (&str, &str, &str) =
     ("/etc/systemd/system/cron.service.d/tz.conf", "644", "[Service]\nEnvironment=TZ=UTC\n");
 
-/// The environment of a job of at was saved when it was submitted: there is no file to change.
+/// at(1) saves the environment when a job is submitted, so there is no file to change.
 #[test]
 fn fix_changes_a_job_of_cron_and_none_of_at() {
     for name in ["cron", "perl"] {
