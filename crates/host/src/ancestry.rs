@@ -3,7 +3,7 @@
 
 use crate::{HostError, live_variable};
 use needless_model::{Env, Value, WatchList};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::PathBuf;
 
@@ -131,6 +131,29 @@ pub fn start_time(pid: u32) -> Option<u64> {
 /// The parent of process `pid`.
 pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     Some(stat(&text(format!("/proc/{pid}/stat").into())?)?.1)
+}
+
+/// The running descendants of the processes `top`, without `top`, this process and what started it (sudo). A process
+/// whose parent has ended is not among them: the kernel has given it another one.
+pub fn descendants(top: &[u32]) -> Vec<u32> {
+    let listed = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let parents: HashMap<u32, u32> = pids.filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for (pid, parent) in &parents {
+        children.entry(*parent).or_default().push(*pid);
+    }
+    let mut found = top.to_vec();
+    let mut at = 0;
+    while let Some(pid) = found.get(at).copied() {
+        // Taken out: /proc is read while processes come and go, and may show a circle.
+        found.extend(children.remove(&pid).unwrap_or_default());
+        at += 1;
+    }
+    let up = std::iter::successors(Some(std::process::id()), |pid| parents.get(pid).copied());
+    let ours: Vec<u32> = up.take(MOST).collect();
+    found.retain(|pid| !top.contains(pid) && !ours.contains(pid));
+    found
 }
 
 /// The page faults of process `pid` so far, all threads, without its children: those without and those with input

@@ -18,7 +18,9 @@ mod stack;
 mod tzif;
 mod zone;
 
-pub use ancestry::{ProcInfo, ancestry, page_faults, read_environment, root_of, start_time};
+pub use ancestry::{
+    ProcInfo, ancestry, descendants, page_faults, read_environment, root_of, start_time,
+};
 pub(crate) use ancestry::{parent_of, status_numbers};
 pub use call_costs::{measure_call_costs, measure_page_cost};
 pub use code_ends::code_ends;

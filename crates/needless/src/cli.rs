@@ -109,6 +109,8 @@ pub(crate) enum Action {
     Run(RunArgs),
     /// Observe running processes for a while, without stopping them, and report.
     ///
+    /// Of a server with workers, name the first process: its workers are observed with it.
+    ///
     /// Needs CAP_BPF and CAP_PERFMON (sudo). Exit status 2 when there is nothing to observe or it is
     /// not allowed.
     #[command(

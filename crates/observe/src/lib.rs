@@ -37,5 +37,5 @@ pub use preload::{preload, preload_library, preloaded};
 pub use rights::{Rights, without_capabilities};
 pub use run::{BackendChoice, Captured, Failure, ObserveOptions, count, launch, run};
 pub use sites::resolve;
-pub use window::{Who, window};
+pub use window::{Observation, Who, window};
 pub use windows::Windows;

@@ -19,6 +19,8 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub enum Who {
     /// These processes.
     Processes(Vec<u32>),
+    /// These processes, and what they have started and still runs.
+    WithDescendants(Vec<u32>),
     /// A systemd unit.
     Unit(String),
     /// A container, by name or id.
@@ -32,7 +34,7 @@ pub enum Who {
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Who::Processes(pids) => {
+            Who::Processes(pids) | Who::WithDescendants(pids) => {
                 let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
                 let noun = if pids.len() == 1 { "process" } else { "processes" };
                 write!(f, "{noun} {}", pids.join(", "))
@@ -45,6 +47,15 @@ impl fmt::Display for Who {
     }
 }
 
+/// What was observed.
+#[derive(Debug)]
+pub struct Observation {
+    /// The calls.
+    pub profile: Profile,
+    /// Whose, in words: "process 812 and 4 processes that it had started".
+    pub whose: String,
+}
+
 /// Observes for `length`, or until Ctrl-C or, for chosen processes, until the last of them has ended.
 /// `tick` gets the time so far, ten times a second.
 ///
@@ -55,13 +66,13 @@ pub fn window(
     length: Duration,
     options: &ObserveOptions,
     tick: &mut dyn FnMut(Duration),
-) -> Result<Profile, Failure> {
+) -> Result<Observation, Failure> {
     let ours = |message: String| Failure::new(status::FAILED, message);
     let (chosen, mut session) = begin(who, &crate::kernel::for_session(options))?;
     let target = chosen.scope();
     let endings = TerminationSignals::hold().map_err(|error| ours(error.to_string()))?;
     let given_up = options.rights.observe();
-    follow(&mut session, &chosen)?;
+    let taken_along = follow(&mut session, &chosen)?;
     let begun = Instant::now();
     while let Some(left) = length.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
         let ended = endings.wait(session.readable(), left.min(LOOK_EVERY));
@@ -78,7 +89,8 @@ pub fn window(
     drop(endings);
     let mut observed = session.finish();
     rights::note(given_up, &mut observed.profile.notes);
-    finish(observed, options)
+    let whose = words(who, taken_along);
+    Ok(Observation { profile: finish(observed, options)?, whose })
 }
 
 /// Finds who is to be observed, and starts to count.
@@ -100,6 +112,7 @@ pub(crate) fn begin(who: &Who, options: &SessionOptions) -> Result<(Chosen, Sess
 pub(crate) enum Chosen {
     Everyone,
     Processes(Vec<u32>),
+    WithDescendants(Vec<u32>),
     /// The processes in this control group: listed again and again, because processes join.
     Group(PathBuf),
 }
@@ -108,15 +121,42 @@ impl Chosen {
     pub(crate) fn scope(&self) -> Scope {
         if let Chosen::Everyone = self { Scope::Everyone } else { Scope::Chosen }
     }
+
+    /// The processes that run now. For everyone, none is chosen.
+    fn list(&self) -> Vec<u32> {
+        match self {
+            Chosen::Everyone => Vec::new(),
+            Chosen::Processes(pids) => pids.clone(),
+            Chosen::WithDescendants(pids) => {
+                [&pids[..], &needless_host::descendants(pids)].concat()
+            }
+            Chosen::Group(group) => processes_of_cgroup(group).unwrap_or_default(),
+        }
+    }
+
+    /// Whether this process is listed because one that the user named has started it.
+    fn takes_along(&self, pid: u32) -> bool {
+        matches!(self, Chosen::WithDescendants(pids) if !pids.contains(&pid))
+    }
+}
+
+/// Whose calls were counted, where so many processes were taken along.
+fn words(who: &Who, taken_along: usize) -> String {
+    match who {
+        Who::WithDescendants(pids) if taken_along > 0 => {
+            let noun = if taken_along == 1 { "process" } else { "processes" };
+            let they = if pids.len() == 1 { "it" } else { "they" };
+            format!("{who} and {taken_along} {noun} that {they} had started")
+        }
+        _ => who.to_string(),
+    }
 }
 
 fn choose(who: &Who) -> Result<Chosen, String> {
     let group = match who {
         Who::Everyone => return Ok(Chosen::Everyone),
-        Who::Processes(pids) => {
-            let leaders: Result<Vec<u32>, String> = pids.iter().map(|pid| leader(*pid)).collect();
-            return leaders.map(Chosen::Processes);
-        }
+        Who::Processes(pids) => return leaders(pids).map(Chosen::Processes),
+        Who::WithDescendants(pids) => return leaders(pids).map(Chosen::WithDescendants),
         Who::Unit(name) => find_unit(name)?,
         Who::Container(name) => find_container(name)?,
         Who::Cgroup(path) => find_cgroup(path)?,
@@ -126,6 +166,10 @@ fn choose(who: &Who) -> Result<Chosen, String> {
         Ok(_) => Ok(Chosen::Group(group)),
         Err(error) => Err(format!("cannot list the processes of {who}: {error}")),
     }
+}
+
+fn leaders(pids: &[u32]) -> Result<Vec<u32>, String> {
+    pids.iter().map(|pid| leader(*pid)).collect()
 }
 
 /// The process that thread or process `pid` belongs to.
@@ -140,25 +184,20 @@ fn leader(pid: u32) -> Result<u32, String> {
 }
 
 /// Observes those who are to be and are not yet. A process may fork between being listed and being
-/// observed: hence again until there are no new ones.
-pub(crate) fn follow(session: &mut Session, chosen: &Chosen) -> Result<(), Failure> {
+/// observed: hence again until there are no new ones. Returns how many were taken along.
+pub(crate) fn follow(session: &mut Session, chosen: &Chosen) -> Result<usize, Failure> {
+    let mut taken_along = 0;
     loop {
-        let listed;
-        let pids = match chosen {
-            Chosen::Everyone => return Ok(()),
-            Chosen::Processes(pids) => pids,
-            Chosen::Group(group) => {
-                listed = processes_of_cgroup(group).unwrap_or_default();
-                &listed
-            }
-        };
         let mut more = false;
-        for pid in pids {
+        for pid in chosen.list() {
             let failed = |error: SessionError| Failure::new(status::FAILED, error.to_string());
-            more |= lives(*pid) && session.observe(*pid).map_err(failed)?;
+            if lives(pid) && session.observe(pid).map_err(failed)? {
+                more = true;
+                taken_along += usize::from(chosen.takes_along(pid));
+            }
         }
         if !more {
-            return Ok(());
+            return Ok(taken_along);
         }
     }
 }

@@ -34,7 +34,7 @@ pub fn observe_service(
     let count = || counter.as_ref().map(|counter| requests(counter, caller.clone())).transpose();
     let at_first = count()?;
     let first = Instant::now();
-    let profile = needless_observe::window(who, *length, &options, tick)?;
+    let profile = needless_observe::window(who, *length, &options, tick)?.profile;
     let between = first.elapsed();
     let at_last = count()?;
     if let (Some(first), Some(last)) = (at_first, at_last)

@@ -55,9 +55,12 @@ pub(crate) struct RunArgs {
 #[derive(Args)]
 #[command(next_help_heading = "What to observe")]
 pub(crate) struct AttachArgs {
-    /// Process ids.
+    /// Process ids. What these processes have started and still runs is observed, too.
     #[arg(value_name = "PID", value_parser = pid, required_unless_present_any = ["unit", "container", "cgroup"], conflicts_with_all = ["unit", "container", "cgroup"])]
     pub(crate) pids: Vec<u32>,
+    /// Only the processes that are named, and what they start from now on.
+    #[arg(long, conflicts_with_all = ["unit", "container", "cgroup"])]
+    pub(crate) only: bool,
     /// A systemd unit.
     #[arg(long, value_name = "UNIT", conflicts_with_all = ["container", "cgroup"])]
     pub(crate) unit: Option<String>,

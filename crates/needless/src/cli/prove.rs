@@ -88,7 +88,7 @@ pub(crate) struct ServiceArgs {
     /// A service: this systemd unit, observed for a window of time.
     #[arg(long, value_name = "UNIT", group = "service", conflicts_with_all = ["pid", "set", "unset", "without", "preload", "report"])]
     pub(crate) unit: Option<String>,
-    /// A service: this process (repeatable).
+    /// A service: this process, with its running descendants (repeatable).
     #[arg(long, value_name = "PID", value_parser = pid, group = "service", conflicts_with_all = ["set", "unset", "without", "preload", "report"])]
     pub(crate) pid: Vec<u32>,
     /// Compare with the window that was saved to FILE before the change.

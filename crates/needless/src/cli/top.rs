@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct TopArgs {
-    /// Process ids.
+    /// Process ids: these alone, and what they start from now on.
     #[arg(value_name = "PID", value_parser = pid, conflicts_with_all = ["unit", "container"])]
     pub(crate) pids: Vec<u32>,
     /// A systemd unit.

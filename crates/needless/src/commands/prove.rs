@@ -246,7 +246,7 @@ fn advised(path: &Path, args: &ProveArgs, context: &Context) -> Result<Vec<Chang
 fn of_service(service: &ServiceArgs, args: &ProveArgs, context: &Context) -> Result<bool> {
     let who = match &service.unit {
         Some(unit) => Who::Unit(unit.clone()),
-        None => Who::Processes(service.pid.clone()),
+        None => Who::WithDescendants(service.pid.clone()),
     };
     if service.before.is_none() && service.save_before.is_none() {
         bail!(

@@ -16,20 +16,19 @@ pub(crate) fn attach(args: &AttachArgs, context: &Context) -> Result<Exit> {
         (Some(unit), ..) => Who::Unit(unit.clone()),
         (_, Some(container), _) => Who::Container(container.clone()),
         (.., Some(cgroup)) => Who::Cgroup(cgroup.clone()),
-        _ => Who::Processes(args.pids.clone()),
+        _ if args.only => Who::Processes(args.pids.clone()),
+        _ => Who::WithDescendants(args.pids.clone()),
     };
-    let source = Source::Attach(who.to_string());
-    observe(&who, &args.window, source, &args.report, None, context)
+    observe(&who, &args.window, &args.report, None, context)
 }
 
 pub(crate) fn host(args: &HostArgs, context: &Context) -> Result<Exit> {
-    observe(&Who::Everyone, &args.window, Source::Host, &args.report, Some(args.top), context)
+    observe(&Who::Everyone, &args.window, &args.report, Some(args.top), context)
 }
 
 fn observe(
     who: &Who,
     window: &WindowArgs,
-    source: Source,
     report: &ReportArgs,
     top: Option<usize>,
     context: &Context,
@@ -44,9 +43,14 @@ fn observe(
         ..ObserveOptions::default()
     };
     let mut progress = Progress::new(who, window.length);
-    let profile = needless_observe::window(who, window.length, &options, &mut |so_far| {
+    let observed = needless_observe::window(who, window.length, &options, &mut |so_far| {
         progress.show(so_far);
     });
     drop(progress);
-    Ok(exit::answer(reporter.emit(&profile?, source, top, &[])?))
+    let observed = observed?;
+    let source = match who {
+        Who::Everyone => Source::Host,
+        _ => Source::Attach(observed.whose),
+    };
+    Ok(exit::answer(reporter.emit(&observed.profile, source, top, &[])?))
 }

@@ -58,6 +58,51 @@ fn a_running_program_is_judged_without_a_restart() {
     assert!(of(&seen, &set.pid()).is_empty(), "{seen:#}");
 }
 
+/// A server is named by its first process; those that do the work were started long ago.
+#[test]
+fn running_descendants_are_observed_too() {
+    let Some(program) = testee("clock_ticks") else { return };
+    if !observes_others() {
+        return;
+    }
+    // At the end of the input the clocks are ended, also if this test fails.
+    let script = r#"("$0" & one=$!; "$0" & echo; read line; kill $one $!); :"#;
+    let mut server = command("sh");
+    server.args(["-c", script, &program]).env_remove("TZ");
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    server.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let pid = server.id().to_string();
+    let seen = report(&["attach", &pid, "--for", "1500ms"]);
+    let only = report(&["attach", "--only", &pid, "--for", "1s"]);
+    drop(server.stdin.take());
+    server.wait().unwrap();
+
+    let name = format!("process {pid} and 3 processes that it had started");
+    assert_eq!(seen["source"]["name"], name);
+    assert_eq!(finding(&seen, "tz-unset")["processes"], 2, "{seen:#}");
+    assert_eq!(only["source"]["name"], format!("process {pid}"));
+    assert!(only["findings"].as_array().unwrap().is_empty(), "{only:#}");
+}
+
+/// Who observes the shell that started needless does not want to read about needless.
+#[test]
+fn needless_is_not_among_the_descendants() {
+    let Some(program) = testee("clock_ticks") else { return };
+    if !observes_others() {
+        return;
+    }
+    let namespace = own_mounts().map(|unshare| [&unshare[..], &["-pf", "--mount-proc"]].concat());
+    for words in [Some(Vec::new()), namespace].into_iter().flatten() {
+        let attach = r#""$0" & "$1" attach $$ --for 1500ms --format json; kill $!"#;
+        let shell = ["sh", "-c", attach, &program, NEEDLESS];
+        let done = command_of(&[&words[..], &shell].concat()).output().unwrap();
+        let seen = json(&done.stdout);
+        let name = seen["source"]["name"].as_str().unwrap();
+        assert!(name.ends_with(" and 1 process that it had started"), "{words:?}: {name}");
+        let [("tz-unset", ..)] = found(&seen)[..] else { panic!("{words:?}: {seen:#}") };
+    }
+}
+
 #[test]
 fn host_names_one_program_among_all() {
     if !observes_others() {

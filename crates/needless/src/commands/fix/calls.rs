@@ -77,8 +77,9 @@ impl Counter<'_> {
             let seconds = self.length.as_secs_f64();
             output::warn(format_args!("counting the calls of {} for {seconds} s", expected.unit));
         }
-        let profile = needless_observe::window(&who, self.length, &options, &mut |_| ())
+        let observed = needless_observe::window(&who, self.length, &options, &mut |_| ())
             .map_err(|failure| failure.message)?;
+        let profile = observed.profile;
         let length_ns = profile.window.length_ns.filter(|ns| *ns > 0).ok_or("it ended at once")?;
         let options = CheckOptions {
             min_saving_percent: 0.0,

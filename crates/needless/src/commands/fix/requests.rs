@@ -229,7 +229,7 @@ fn observe(args: &FixArgs, context: &Context) -> Result<(Profile, Vec<Finding>)>
         ..ObserveOptions::default()
     };
     output::warn(format_args!("observing {who} for {} s", WINDOW.as_secs()));
-    let profile = needless_observe::window(&who, WINDOW, &options, &mut |_| ())?;
+    let profile = needless_observe::window(&who, WINDOW, &options, &mut |_| ())?.profile;
     let options = CheckOptions {
         only: args.rules.clone(),
         declared: context.settings.rules.clone(),

@@ -12,7 +12,7 @@ const WINDOW: &str = "--for 10s";
 
 /// The options that choose the processes of a command.
 pub(super) struct Subject {
-    /// As an argument of `attach`: `812`, `--unit cron.service`.
+    /// As arguments of `attach`: `--only 812`, `--unit cron.service`.
     pub(super) attach: String,
     /// As an option of `fix` and `prove`: `--pid 812`, `--unit cron.service`; `None` if these cannot name it.
     option: Option<String>,
@@ -33,7 +33,7 @@ impl Subject {
             let attach = format!("--container {}", shell_word(id));
             return Some(Subject { attach, option: pid_option });
         }
-        pid.map(|pid| Subject { attach: pid.to_string(), option: pid_option })
+        pid.map(|pid| Subject { attach: format!("--only {pid}"), option: pid_option })
     }
 }
 
@@ -41,9 +41,10 @@ impl Subject {
 pub(super) fn list(who: &Who) -> String {
     match who {
         Who::Everyone => format!("needless host {WINDOW}"),
-        Who::Processes(pids) => {
+        Who::Processes(pids) | Who::WithDescendants(pids) => {
             let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-            format!("needless attach {} {WINDOW}", pids.join(" "))
+            let only = if let Who::Processes(_) = who { "--only " } else { "" };
+            format!("needless attach {only}{} {WINDOW}", pids.join(" "))
         }
         Who::Unit(unit) => format!("needless attach --unit {} {WINDOW}", shell_word(unit)),
         Who::Container(name) => {
