@@ -147,8 +147,8 @@ fn auxiliary_in(vector: &[u8], kind: u64) -> Option<u64> {
     entries.iter().find(|[known, _]| *known == kind).map(|[_, value]| *value)
 }
 
-/// Whether the program of `process` asks for a privilege at exec that the process did not get. That happens under a
-/// tracer without privilege, and with `no_new_privs`.
+/// Whether the program of `process` asks for a privilege at exec that the process did not get because we observe it: we
+/// are a tracer without privilege, or gave it `no_new_privs`.
 pub fn privilege_withheld(process: &Process) -> bool {
     let pid = process.pid;
     let path = format!("/proc/{pid}/exe");
@@ -168,7 +168,13 @@ pub fn privilege_withheld(process: &Process) -> bool {
     let set_user = set_user && effective("Uid:") != Some(file.uid());
     let set_group = set_group && effective("Gid:") != Some(file.gid());
     let capable = capable && effective("Uid:") != Some(0);
-    (set_user || set_group || capable) && !mounted_without_setuid(&path)
+    (set_user || set_group || capable) && !mounted_without_setuid(&path) && !no_new_privs()
+}
+
+/// Whether we have `no_new_privs` ourselves: then our children get no privilege in any case.
+fn no_new_privs() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    crate::status_numbers(&status, "NoNewPrivs:").next() == Some(1)
 }
 
 fn has_capabilities(path: &str) -> bool {

@@ -134,6 +134,9 @@ pub struct Process {
     /// `AT_SECURE`: set-user-ID or with file capabilities; the loader and libc then ignore LD_*,
     /// LOCPATH, TZDIR, MALLOC_* and others (man 8 ld.so, secure-execution mode).
     pub secure: Option<bool>,
+    /// Whether it lacks the privilege that its file asks for (set-user-ID, set-group-ID, capabilities), because it is
+    /// traced, or was started by a program that lacks it: it may do what it does not do otherwise.
+    pub lacks_privilege: bool,
     /// Whether its pointers have 64 bits, where known: a 32-bit program makes other calls for the
     /// same question than the machine's own programs.
     pub is_64bit: Option<bool>,
@@ -184,6 +187,7 @@ impl Process {
             runtime: Runtime::Native,
             service: None,
             secure: None,
+            lacks_privilege: false,
             is_64bit: None,
             cpu_ns: None,
             cpu_user_ns: None,

@@ -87,12 +87,9 @@ impl Tracer<'_> {
             Some(self.builder.process_ref(*like).env.clone())
         };
         let block = first_stack::read_process(&mut process, tid, sp, &self.options.watch, known);
-        if needless_host::privilege_withheld(&process) {
+        process.lacks_privilege = needless_host::privilege_withheld(&process);
+        if process.lacks_privilege {
             self.builder.lost(Loss::Setuid, 1);
-            let file = process.exe.as_deref().unwrap_or("a program");
-            self.builder.note(format!(
-                "{file} ran without the privilege of its set-user-ID, set-group-ID or capability bits, because it is traced: what it did may differ; run needless as root to keep them"
-            ));
         }
         if before.is_none() {
             self.started = sys::now();
@@ -110,7 +107,9 @@ impl Tracer<'_> {
         group.earlier = earlier;
         process.is_64bit = is_64bit;
         if let Some(before) = before {
-            process.shares_root = self.builder.process_ref(before).shares_root;
+            let before = self.builder.process_ref(before);
+            process.shares_root = before.shares_root;
+            process.lacks_privilege |= before.lacks_privilege;
         }
         let image = self.builder.process(process);
         if let Some(block) = block {

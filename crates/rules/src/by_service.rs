@@ -1,7 +1,7 @@
 //! One verdict on many programs: each service judged as if it were observed alone.
 
 use crate::verdict::{judge, rank};
-use crate::{Account, Activity, CheckOptions, Verdict, check};
+use crate::{Account, Activity, CheckOptions, Verdict, check, unprivileged};
 use needless_model::{Finding, Profile, SubProfile};
 
 /// Checks every rule for each service separately; processes without a known service count as one
@@ -43,6 +43,7 @@ pub fn check_with_accounts(
         }
     }
     all.place(profile, options);
+    all.notices.extend(unprivileged::notice(profile));
     rank(&mut all.findings);
     rank(&mut all.below);
     all.activity = Activity::of(profile);

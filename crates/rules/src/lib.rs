@@ -80,6 +80,7 @@ mod select;
 mod size;
 mod spent;
 pub mod text;
+mod unprivileged;
 mod verdict;
 mod waiting;
 mod zone;

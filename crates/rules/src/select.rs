@@ -96,10 +96,10 @@ impl<'p> View<'p> {
         self.details.get(&id).into_iter().flatten().map(|at| self.at(*at))
     }
 
-    /// Removes the rows that declared rules found: built-in rules do not see them, so no call counts twice. Not
-    /// all of these rules check [`Sink::taken`].
+    /// Removes the rows that are taken so far, by declared rules above all: built-in rules do not see them, so no call
+    /// counts twice. Not all of these rules check [`Sink::taken`].
     pub(crate) fn forget(&mut self, sink: &Sink) {
-        if sink.found.is_empty() {
+        if !sink.taken.contains(&true) {
             return;
         }
         let free = |row: &u32| !sink.taken(*row as usize);

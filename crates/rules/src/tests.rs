@@ -16,6 +16,7 @@ mod rederived;
 mod searchers;
 mod services;
 mod traps;
+mod unprivileged;
 
 /// The profile of an example.
 fn profile(trace: &str) -> Profile {

@@ -5,6 +5,7 @@ use crate::text::count;
 use crate::waiting::only_waits;
 use crate::{
     Account, Activity, Declared, LastDay, RULES, Scale, Sink, View, by_name, details, placement,
+    unprivileged,
 };
 use needless_model::{
     ArgClass, Costs, Fact, Finding, ProcId, Process, Profile, Query, Row, RuleName, Target,
@@ -110,6 +111,7 @@ pub struct NotChecked {
 pub fn check(profile: &Profile, options: &CheckOptions) -> Verdict {
     let mut verdict = judge(profile, options);
     verdict.place(profile, options);
+    verdict.notices.extend(unprivileged::notice(profile));
     verdict.activity = Activity::of(profile);
     verdict
 }
@@ -151,6 +153,7 @@ impl Verdict {
 pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
     let mut view = View::new(profile);
     let mut sink = Sink::new(profile.rows.len());
+    sink.explain(&unprivileged::rows(profile));
     let mut verdict = Verdict { selection: options.selection(), ..Verdict::default() };
     for rule in options.declared.iter() {
         let missing = profile.facts.missing(&rule.needs());

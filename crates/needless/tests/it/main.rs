@@ -32,6 +32,7 @@ mod sudo;
 mod sudo_traces;
 mod top;
 mod totals;
+mod unprivileged;
 mod untrusted_reports;
 mod version;
 mod waiting;
