@@ -3,26 +3,35 @@
 use anyhow::{Context, Result};
 use needless_fleet::Exposition;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// So many clients at a time; others wait in the kernel's queue.
+/// So many clients at a time; the next one takes the place of the first that has not asked yet.
 const CLIENTS: usize = 8;
+/// So many are let in between two looks at the kernel's messages: the length of the kernel's queue.
+const AT_ONCE: usize = 128;
 /// A request is no longer.
 const REQUEST: usize = 8192;
-/// A client that takes longer to ask is left.
+/// A client that sends more, with what follows its request, is left.
+const ALL: usize = 1 << 20;
+/// A client that takes longer is left.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The open address.
 pub(super) struct Server {
     listener: TcpListener,
+    /// Whether only programs of this machine can reach it.
+    is_local: bool,
     clients: Vec<Client>,
 }
 
 struct Client {
     stream: TcpStream,
     asked: Vec<u8>,
+    is_answered: bool,
+    /// How many bytes it has sent.
+    sent: usize,
     since: Instant,
 }
 
@@ -35,67 +44,123 @@ impl Server {
             .with_context(|| {
                 format!("cannot listen at {address} (--listen names another address or port)")
             })?;
-        Ok(Server { listener, clients: Vec::new() })
+        Ok(Server { listener, is_local: address.ip().is_loopback(), clients: Vec::new() })
     }
 
     /// What is readable when there is something to do.
     pub(super) fn readable(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let listener = (self.clients.len() < CLIENTS).then(|| self.listener.as_fd());
-        listener.into_iter().chain(self.clients.iter().map(|client| client.stream.as_fd()))
+        let clients = self.clients.iter().map(|client| client.stream.as_fd());
+        std::iter::once(self.listener.as_fd()).chain(clients)
     }
 
     /// Does what there is to do now. `page` makes the answer.
     pub(super) fn serve(&mut self, page: impl Fn(Exposition) -> String) {
-        while self.clients.len() < CLIENTS {
+        let is_local = self.is_local;
+        let reply = |asked: &[u8]| reply(asked, is_local, &page);
+        self.clients.retain_mut(|client| client.goes_on(reply));
+        for _ in 0..AT_ONCE {
             let Ok((stream, _)) = self.listener.accept() else { break };
-            if stream.set_nonblocking(true).is_ok() {
-                self.clients.push(Client { stream, asked: Vec::new(), since: Instant::now() });
+            let since = Instant::now();
+            let mut client =
+                Client { stream, asked: Vec::new(), is_answered: false, sent: 0, since };
+            // Who asks at once, as scrapers do, has its answer before another one is let in.
+            if client.stream.set_nonblocking(true).is_err() || !client.goes_on(reply) {
+                continue;
             }
+            if self.clients.len() == CLIENTS {
+                let silent = self.clients.iter().position(|client| !client.is_answered);
+                self.clients.remove(silent.unwrap_or(0));
+            }
+            self.clients.push(client);
         }
-        self.clients.retain_mut(|client| client.is_asking(&page));
     }
 }
 
 impl Client {
-    /// Reads what came, and answers a whole request. Returns whether more is to come.
-    fn is_asking(&mut self, page: impl Fn(Exposition) -> String) -> bool {
+    /// Reads what came, and answers once `reply` has an answer. Returns whether more is to come.
+    fn goes_on(&mut self, reply: impl Fn(&[u8]) -> Option<String>) -> bool {
         let mut part = [0; 1024];
-        loop {
-            match self.stream.read(&mut part) {
+        while self.sent < ALL {
+            let n = match self.stream.read(&mut part) {
                 Ok(0) => return false,
-                Ok(n) => self.asked.extend_from_slice(&part[..n]),
+                Ok(n) => n,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     return self.since.elapsed() < PATIENCE;
                 }
                 Err(_) => return false,
+            };
+            self.sent += n;
+            if self.is_answered {
+                continue;
             }
-            if self.asked.windows(4).any(|end| end == b"\r\n\r\n") {
+            self.asked.extend_from_slice(&part[..n]);
+            if let Some(answer) = reply(&self.asked) {
                 // It fits into the buffer of a connection on which nothing was written yet. A client that is gone
-                // needs no answer.
-                let _ = self.stream.write_all(answer(&self.asked, page).as_bytes());
-                return false;
-            }
-            if self.asked.len() > REQUEST {
-                return false;
+                // needs no answer. What it still sends is read: to close before would take the answer away from it
+                // (RFC 9112, 9.6).
+                let _ = self.stream.write_all(answer.as_bytes());
+                let _ = self.stream.shutdown(Shutdown::Write);
+                self.is_answered = true;
             }
         }
+        false
+    }
+}
+
+/// The answer to what a client has sent so far; `None` while the end of its request is not there.
+fn reply(asked: &[u8], is_local: bool, page: impl Fn(Exposition) -> String) -> Option<String> {
+    let end = asked.windows(4).position(|end| end == b"\r\n\r\n");
+    let head = &asked[..end.map_or(asked.len(), |end| end + 2)];
+    let bare = |(at, byte): (usize, &u8)| *byte == b'\n' && !head[..at].ends_with(b"\r");
+    if head.iter().enumerate().any(bare) {
+        return Some(refusal("400 Bad Request", "a line must end with CR LF"));
+    }
+    match end {
+        None if asked.len() <= REQUEST => None,
+        Some(end) if end <= REQUEST => Some(answer(head, is_local, page)),
+        _ => Some(refusal("431 Request Header Fields Too Large", "the request is too long")),
     }
 }
 
 /// The answer to a request, by its first line and what it accepts. RFC 9112.
-fn answer(request: &[u8], page: impl Fn(Exposition) -> String) -> String {
+fn answer(request: &[u8], is_local: bool, page: impl Fn(Exposition) -> String) -> String {
     let request = String::from_utf8_lossy(request).to_ascii_lowercase();
     let mut words = request.lines().next().unwrap_or_default().split(' ');
     let (method, target) = (words.next(), words.next().unwrap_or_default());
+    let mut hosts = request.lines().filter_map(|line| line.strip_prefix("host:"));
+    if is_local && !hosts.all(|host| is_number_or_localhost(host.trim())) {
+        return refusal(
+            "421 Misdirected Request",
+            "ask this address by its number, or as localhost",
+        );
+    }
     let open = request
         .lines()
         .any(|line| line.starts_with("accept:") && line.contains("application/openmetrics-text"));
     let format = if open { Exposition::OpenMetrics } else { Exposition::Text };
-    let (status, kind, body) = match (method, target.split('?').next()) {
-        (Some("get"), Some("/metrics")) => ("200 OK", format.content_type(), page(format)),
-        (Some("get"), _) => ("404 Not Found", "text/plain", "try /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed", "text/plain", "only GET\n".to_owned()),
-    };
+    match (method, target.split('?').next()) {
+        (Some("get"), Some("/metrics")) => text("200 OK", format.content_type(), &page(format)),
+        (Some("get"), _) => refusal("404 Not Found", "try /metrics"),
+        _ => refusal("405 Method Not Allowed", "only GET"),
+    }
+}
+
+/// Whether the field Host holds the number of an address, or `localhost`. Another name may be one that a page in a browser
+/// of this machine was loaded from, and that its owner has pointed at us since, so that the page may read the answer (DNS
+/// rebinding).
+fn is_number_or_localhost(host: &str) -> bool {
+    let port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name =
+        host.rsplit_once(':').filter(|(_, after)| port(after)).map_or(host, |(name, _)| name);
+    let number = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name == "localhost" || number.parse::<IpAddr>().is_ok()
+}
+
+fn refusal(status: &str, why: &str) -> String {
+    text(status, "text/plain", &format!("{why}\n"))
+}
+
+fn text(status: &str, kind: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
@@ -107,14 +172,14 @@ mod tests {
     use super::*;
 
     fn ask(request: &str) -> String {
-        answer(request.as_bytes(), |format| format!("{format:?}"))
+        reply(request.as_bytes(), true, |format| format!("{format:?}")).unwrap_or_default()
     }
 
     #[test]
     fn a_scrape_gets_the_format_that_it_accepts() {
-        let open = "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text;version=1.0.0,*/*\r\n\r\n";
+        let open = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text;version=1.0.0,*/*\r\n\r\n";
         assert!(ask(open).ends_with("\r\n\r\nOpenMetrics"));
-        let plain = "GET /metrics?x=1 HTTP/1.1\r\nHost: x\r\n\r\n";
+        let plain = "GET /metrics?x=1 HTTP/1.1\r\nHost: [::1]:9466\r\n\r\n";
         let text = ask(plain);
         assert!(
             text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("\r\n\r\nText"),
@@ -127,21 +192,99 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_answered_and_slow_ones_hold_up_nobody() {
+    fn what_is_no_request_is_refused_at_once() {
+        assert_eq!(ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"), "", "more is to come");
+        for bare in ["\n", "GET /metrics HTTP/1.0\n", "GET /metrics HTTP/1.1\r\nAccept: */*\n"] {
+            assert!(ask(bare).starts_with("HTTP/1.1 400 "), "{bare:?}");
+        }
+        assert!(ask("POST / HTTP/1.1\r\n\r\na\nb").starts_with("HTTP/1.1 405 "), "not in a body");
+        let long = format!("GET /metrics HTTP/1.1\r\nX: {}", "x".repeat(REQUEST));
+        for end in ["", "\r\n\r\n"] {
+            assert!(ask(&(long.clone() + end)).starts_with("HTTP/1.1 431 "));
+        }
+    }
+
+    #[test]
+    fn a_name_that_somebody_pointed_at_this_machine_is_refused() {
+        let page = |_| String::new();
+        for (host, fits) in [
+            ("127.0.0.1:9466", true),
+            ("127.0.0.1", true),
+            ("[::1]:9466", true),
+            ("[::1]", true),
+            ("LocalHost:9466", true),
+            ("evil.example:9466", false),
+            ("127.0.0.1.evil.example", false),
+            ("localhost.evil.example:80", false),
+            ("", false),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\nHOST: {host}\r\n\r\n");
+            let here = reply(request.as_bytes(), true, page).unwrap();
+            let status = if fits { "HTTP/1.1 200 " } else { "HTTP/1.1 421 " };
+            assert!(here.starts_with(status), "{host}: {here}");
+            // Where other machines ask, they know this one by its name.
+            let there = reply(request.as_bytes(), false, page).unwrap();
+            assert!(there.starts_with("HTTP/1.1 200 "), "{host}: {there}");
+        }
+    }
+
+    /// Serves until the client has read the whole answer.
+    fn answered(server: &mut Server, client: &mut TcpStream) -> String {
+        client.set_nonblocking(true).unwrap();
+        let mut said = Vec::new();
+        loop {
+            server.serve(|_| "page".to_owned());
+            match client.read_to_end(&mut said) {
+                Ok(_) => return String::from_utf8(said).unwrap(),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock, "{said:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn slow_clients_hold_up_nobody() {
         let mut server = Server::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = server.listener.local_addr().unwrap();
-        let _silent: Vec<TcpStream> =
-            (0..CLIENTS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
-        let mut scraper = TcpStream::connect(address).unwrap();
-        scraper.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
-        server.serve(|_| String::new());
-        assert_eq!(server.clients.len(), CLIENTS);
-        scraper.write_all(b"\r\n").unwrap();
-        while server.clients.len() == CLIENTS {
-            server.serve(|_| "page".to_owned());
+        let connect = || TcpStream::connect(address).unwrap();
+        let mut halting = connect();
+        halting.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
+        while server.clients.is_empty() {
+            server.serve(|_| String::new());
         }
-        let mut said = String::new();
-        scraper.read_to_string(&mut said).unwrap();
-        assert!(said.ends_with("\r\n\r\npage"), "{said}");
+        halting.write_all(b"\r\n").unwrap();
+        assert!(answered(&mut server, &mut halting).ends_with("\r\n\r\npage"));
+
+        let silent: Vec<TcpStream> = (0..3 * CLIENTS).map(|_| connect()).collect();
+        let mut scraper = connect();
+        scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        assert!(answered(&mut server, &mut scraper).ends_with("\r\n\r\npage"));
+        // The last ones still have their time.
+        let waiting = server.clients.iter().filter(|client| !client.is_answered).count();
+        assert!(waiting >= CLIENTS - 1, "{waiting}");
+        drop(silent);
+    }
+
+    #[test]
+    fn the_answer_to_a_large_request_arrives() {
+        let mut server = Server::open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = server.listener.local_addr().unwrap();
+        let body = vec![b'x'; ALL / 2];
+        for (head, status) in [
+            (&b"POST /metrics HTTP/1.1\r\n\r\n"[..], "HTTP/1.1 405 "),
+            (b"GET /metrics HTTP/1.1\r\nX: ", "HTTP/1.1 431 "),
+        ] {
+            let request = [head, &body].concat();
+            let client = std::thread::spawn(move || {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(&request).unwrap();
+                let mut said = String::new();
+                stream.read_to_string(&mut said).map(|_| said)
+            });
+            while !client.is_finished() {
+                server.serve(|_| "page".to_owned());
+            }
+            let said = client.join().unwrap().unwrap();
+            assert!(said.starts_with(status), "{said}");
+        }
     }
 }
