@@ -76,18 +76,22 @@ impl Early {
 }
 
 /// What /proc says of a thread.
-struct Status {
+pub(crate) struct Status {
     text: String,
 }
 
 impl Status {
-    fn of(tid: Tid) -> Option<Status> {
+    pub(crate) fn of(tid: Tid) -> Option<Status> {
         let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
         Some(Status { text })
     }
 
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+    }
+
     fn number(&self, field: &str) -> Option<Tid> {
-        self.text.lines().find_map(|line| line.strip_prefix(field))?.trim().parse().ok()
+        self.field(field)?.parse().ok()
     }
 }
 

@@ -48,15 +48,17 @@ pub(crate) fn trace(
 ) -> Result<Traced, TraceError> {
     let (supervisor, roster) = supervisor.unzip();
     let allowed = options.patch_after.is_some() && patch::is_allowed();
-    let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
     // Dropping `child` on failure closes its pipe, and it ends by itself.
-    seize(&mut child, sys::FOLLOW | filtered, options.all)?;
+    seize(&mut child, seize_options(options.all, supervisor.is_some()), options.all)?;
+    let mut tree = Tree::new(roster);
+    // From its release on, it needs a tracer.
+    tree.add_group(child.pid, None, None);
     child.release();
 
     let mut tracer = Tracer {
         builder: Builder::new(options.limits),
         calls: PathCalls::new(needless_syscalls::abis(), options.all),
-        tree: Tree::new(roster),
+        tree,
         stacks: Stacks::new(options.stacks),
         options,
         supervisor,
@@ -79,13 +81,13 @@ pub(crate) fn trace(
             "call sites are not patched, so their calls stop: this machine or an inherited seccomp filter does not allow it",
         );
     }
-    tracer.tree.add_group(child.pid, None, None);
     let reporter = match catch_unwind(AssertUnwindSafe(|| tracer.run())) {
         Ok(reporter) => reporter,
         Err(panic) => {
             let threads = tracer.tree.threads.keys().copied().chain(tracer.early.threads());
             // The supervisor, its parent, mirrors how it ended.
             drain(threads, tracer.command, |_| ());
+            tracer.tree.over();
             resume_unwind(panic)
         }
     };
@@ -104,6 +106,17 @@ pub(crate) fn trace(
         return Err(child.failure().map_or(gone, TraceError::from));
     }
     Ok(tracer.finish(child.captured()))
+}
+
+/// `PTRACE_O_*`. `replaced`: whether another process takes the place of this one if it is killed.
+fn seize_options(all: bool, replaced: bool) -> libc::c_int {
+    sys::FOLLOW
+        | match (all, replaced) {
+            (true, _) => 0,
+            (false, true) => libc::PTRACE_O_TRACESECCOMP,
+            // The kernel ends the command with this process.
+            (false, false) => libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL,
+        }
 }
 
 /// Starts tracing the waiting child and, with `stop`, interrupts it; without, the
@@ -195,7 +208,10 @@ impl Tracer<'_> {
                 }
                 // An end while a thread is traced would let its calls fail: wait for any thread.
                 Err(_) if which != -1 => self.last = -1,
-                Err(_) => return false,
+                Err(_) => {
+                    self.tree.over();
+                    return false;
+                }
             }
         }
     }
@@ -376,24 +392,6 @@ impl Tracer<'_> {
         let thread = self.tree.threads.get_mut(&tid);
         if let Some(changed) = thread.and_then(|thread| thread.changed.take()) {
             changed.put_back(tid);
-        }
-    }
-
-    fn command_stops(&mut self, tid: Tid, signal: i32) {
-        let Some(supervisor) = self.supervisor else { return };
-        let of_command = self.tree.threads.get(&tid).map(|t| t.group)
-            == self.tree.threads.get(&self.command).map(|t| t.group);
-        if of_command && !self.command_stopped {
-            self.command_stopped = true;
-            supervisor.command_stopped(signal);
-        }
-    }
-
-    fn command_continues(&mut self, tid: Tid) {
-        let Some(supervisor) = self.supervisor else { return };
-        if tid == self.command && self.command_stopped {
-            self.command_stopped = false;
-            supervisor.command_continued();
         }
     }
 }
