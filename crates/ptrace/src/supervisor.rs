@@ -9,7 +9,7 @@ use crate::channel::{ChannelMessage, REPORT_NOW, WAKE};
 use crate::priority::{OomScore, Scheduling, set_scheduling};
 use crate::rescue;
 use crate::roster::Roster;
-use crate::sys::{self, Tid};
+use crate::sys::Tid;
 use crate::watchdog::Watchdog;
 use needless_launch::{Forward, Original, exit_like, release_standard_streams, wait_for};
 use needless_model::Exit;
@@ -31,9 +31,6 @@ const ASK_AGAIN: u8 = 100;
 /// After so long, a message at a terminal explains that the supervisor waits for processes of the command,
 /// milliseconds.
 const EXPLAIN_AFTER: u16 = 2000;
-
-/// How long to look for the end of a killed tracer without sleeping, nanoseconds.
-const AWAKE: u64 = 1_000_000;
 
 /// The phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -279,14 +276,6 @@ impl Supervisor {
     }
 
     fn reap_tracer(&self) -> i32 {
-        // After a kill it has closed its socket and ends at once, and then calls of the command fail: to sleep until it has
-        // ended would be to wait for the scheduler a second time.
-        let until = sys::now() + AWAKE;
-        while !self.done && sys::now() < until {
-            if let Some(status) = wait_for(self.tracer.as_raw(), libc::WNOHANG) {
-                return status;
-            }
-        }
         wait_for(self.tracer.as_raw(), 0)
             .unwrap_or_else(|| std::process::exit(needless_model::status::OURS))
     }
