@@ -20,7 +20,7 @@ pub(crate) fn drain(
     }
     let mut ended = None;
     loop {
-        match sys::wait(-1) {
+        match sys::wait() {
             Ok(waited) if libc::WIFSTOPPED(waited.status) => {
                 if waited.status >> 16 == libc::PTRACE_EVENT_SECCOMP
                     && sys::event_message(waited.tid).is_ok_and(|said| said != u64::from(OURS))

@@ -136,7 +136,7 @@ impl Tracer<'_> {
                 return Ok(waited);
             }
         }
-        sys::wait(-1)
+        sys::wait()
     }
 
     /// Takes in what was held too long; with `all_heard`, whose report cannot be on its way.

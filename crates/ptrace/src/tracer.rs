@@ -67,7 +67,6 @@ pub(crate) fn trace(
         exit: None,
         unborn: None,
         reporter: None,
-        last: child.pid,
         shares_root: needless_host::RootId::of("self"),
         roots: Vec::new(),
         early: Early::default(),
@@ -147,8 +146,6 @@ pub(crate) struct Tracer<'a> {
     pub(crate) unborn: Option<Exit>,
     /// The process that reports early, which is not traced.
     pub(crate) reporter: Option<Tid>,
-    /// The thread that stopped last; -1 if a thread has ended since.
-    pub(crate) last: Tid,
     pub(crate) shares_root: Option<needless_host::RootId>,
     pub(crate) roots: Vec<(ProcId, OwnedFd)>,
     /// New threads whose parent's fork is not reported yet.
@@ -173,9 +170,8 @@ impl Tracer<'_> {
                 self.handle(waited);
                 continue;
             }
-            let which = self.next();
-            let waited =
-                if self.early.is_empty() { sys::wait(which) } else { self.wait_while_held() };
+            // For any thread: beside those that are known there may be one whose parent was killed in its fork.
+            let waited = if self.early.is_empty() { sys::wait() } else { self.wait_while_held() };
             match waited {
                 Ok(waited) => {
                     waiting.push_back(waited);
@@ -206,8 +202,6 @@ impl Tracer<'_> {
                         }
                     }
                 }
-                // An end while a thread is traced would let its calls fail: wait for any thread.
-                Err(_) if which != -1 => self.last = -1,
                 Err(_) => {
                     self.tree.over();
                     return false;
@@ -221,13 +215,6 @@ impl Tracer<'_> {
         self.builder.note(format!(
             "{still} processes that the command started were still running when the report was asked for: what they did later is not in it"
         ));
-    }
-
-    /// The thread to wait for: the kernel finds one given thread faster than any thread.
-    fn next(&self) -> Tid {
-        let alone =
-            self.tree.threads.len() == 1 && self.early.is_empty() && self.reporter.is_none();
-        if alone { self.last } else { -1 }
     }
 
     fn finish(self, stdout: Vec<u8>) -> Traced {
@@ -254,7 +241,6 @@ impl Tracer<'_> {
         // What was counted without a stop came before this one.
         self.take_records();
         if libc::WIFSTOPPED(status) {
-            self.last = tid;
             self.overhead.stopped();
             if self.tree.threads.contains_key(&tid) {
                 self.stopped(tid, status);
@@ -269,7 +255,6 @@ impl Tracer<'_> {
             }
             return;
         }
-        self.last = -1;
         self.ended(tid, waited.exit());
     }
 

@@ -49,13 +49,13 @@ fn all_end(run: &[&str], how: [&str; 3]) {
 
 #[test]
 fn children_that_are_killed_while_they_start_others_end() {
-    children_killed_early("40", &[], &["threads", "forks"], &["kill"]);
+    children_killed_early("40", &[], &["threads", "forks", "vforks"], &["kill"]);
 }
 
 #[test]
 fn as_the_first_process_of_a_namespace_too() {
     if needed(is_root()).is_some() {
-        children_killed_early("40", &IN_A_NAMESPACE, &["threads", "forks"], &["kill"]);
+        children_killed_early("40", &IN_A_NAMESPACE, &["threads", "forks", "vforks"], &["kill"]);
     }
 }
 
