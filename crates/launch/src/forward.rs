@@ -115,7 +115,8 @@ pub fn wait_for(pid: pid_t, options: i32) -> Option<i32> {
     }
 }
 
-pub(crate) fn pidfd(pid: pid_t) -> Option<OwnedFd> {
+/// A descriptor of process `pid`, readable when that has ended: pidfd_open(2), Linux 5.3.
+pub fn pidfd(pid: pid_t) -> Option<OwnedFd> {
     // SAFETY: pidfd_open(2) takes integers only. The descriptor is not negative, new, and owned by nothing
     // else.
     unsafe {

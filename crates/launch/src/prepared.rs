@@ -95,6 +95,9 @@ const READY: u8 = 0;
 
 const SHELL: &std::ffi::CStr = c"/bin/sh";
 
+/// So many take some seconds.
+const MOST_EXECS: u32 = 5_000_000;
+
 impl Prepared {
     /// Allocates what the child needs. `filter` is installed before exec; empty: none.
     pub fn new(
@@ -287,7 +290,15 @@ impl Prepared {
                 Some(env) => env.as_ptr(),
                 None => inherited_environment(),
             };
-            libc::execve(self.program.as_ptr(), self.argv.as_ptr(), env);
+            // The filter makes it fail with ENOSYS while there is no tracer: if ours was killed just now, another
+            // process takes its place soon. Waiting calls fail likewise.
+            for _ in 0..MOST_EXECS {
+                libc::execve(self.program.as_ptr(), self.argv.as_ptr(), env);
+                if *libc::__errno_location() != libc::ENOSYS {
+                    break;
+                }
+                libc::sched_yield();
+            }
             if *libc::__errno_location() == libc::ENOEXEC {
                 libc::execve(SHELL.as_ptr(), self.shell_argv.as_ptr(), env);
                 *libc::__errno_location() = libc::ENOEXEC;
@@ -335,6 +346,8 @@ impl Prepared {
         unsafe {
             let errno = (*libc::__errno_location()).to_ne_bytes();
             let report = [step as u8, errno[0], errno[1], errno[2], errno[3]];
+            // The tracer, which reads this, may have been killed.
+            libc::signal(libc::SIGPIPE, libc::SIG_IGN);
             libc::write(self.says_write.as_raw_fd(), report.as_ptr().cast(), report.len());
             libc::_exit(status::OURS)
         }

@@ -5,6 +5,7 @@ use crate::priority::OomScore;
 use crate::roster::Roster;
 use crate::supervisor::Supervisor;
 use crate::sys::Tid;
+use crate::watchdog::Watchdog;
 use needless_launch::{Child, Original, Prepared, rename_command_line};
 use needless_model::Exit;
 use nix::errno::Errno;
@@ -121,8 +122,14 @@ pub(crate) fn split(
                 }
                 Err(_) => (ChannelMessage::NoCommand(0), None),
             };
+            // Before the command is executed.
+            let watchdog = if filtered && command.is_some() {
+                Watchdog::start(tracer, &roster)
+            } else {
+                Watchdog::none()
+            };
             let _ = send(ours.as_raw_fd(), &message.encode(), MsgFlags::MSG_NOSIGNAL);
-            Supervisor::new(tracer, ours, command, roster, filtered).wait(original)
+            Supervisor::new(tracer, ours, command, roster, filtered, watchdog).wait(original)
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn drain(
     }
     let mut ended = None;
     loop {
-        match sys::wait(-1) {
+        match sys::wait() {
             Ok(waited) if libc::WIFSTOPPED(waited.status) => {
                 if waited.status >> 16 == libc::PTRACE_EVENT_SECCOMP
                     && sys::event_message(waited.tid).is_ok_and(|said| said != u64::from(OURS))
@@ -60,6 +60,7 @@ fn answer(status: i32) -> (Resume, i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::early::Status;
     use crate::{filter, tracer};
     use needless_fixtures::needed;
     use needless_launch::{Launch, Original, Prepared, Stdio};
@@ -100,5 +101,27 @@ mod tests {
         assert_eq!(drain([pid], pid, |_| ()), Some(Exit::Code(0)));
         let text = std::fs::read_to_string(ender.join().unwrap()).unwrap();
         assert_eq!(text.split(' ').nth(1).unwrap().parse(), Ok(0), "{text}");
+    }
+
+    #[test]
+    fn a_command_that_has_no_tracer_at_its_exec_is_executed_when_it_has_one() {
+        let launch = Launch {
+            program: "/bin/true".into(),
+            argv: vec!["true".into()],
+            env: None,
+            stdio: Stdio::Null,
+            caller: None,
+        };
+        let original = Original::record_and_block().unwrap();
+        let code = filter::program(&needless_syscalls::abis(), None);
+        let prepared = Prepared::new(&launch, code, original).unwrap();
+        let pid = prepared.fork(None).unwrap();
+        let mut child = prepared.held(pid);
+        child.ready();
+        child.release();
+        let has_filter = |status: Status| status.field("Seccomp:") == Some("2");
+        while !Status::of(pid).is_some_and(has_filter) {}
+        sys::seize(pid, libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_TRACEEXEC).unwrap();
+        assert_eq!(drain([], pid, |_| ()), Some(Exit::Code(0)));
     }
 }

@@ -76,18 +76,22 @@ impl Early {
 }
 
 /// What /proc says of a thread.
-struct Status {
+pub(crate) struct Status {
     text: String,
 }
 
 impl Status {
-    fn of(tid: Tid) -> Option<Status> {
+    pub(crate) fn of(tid: Tid) -> Option<Status> {
         let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
         Some(Status { text })
     }
 
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+    }
+
     fn number(&self, field: &str) -> Option<Tid> {
-        self.text.lines().find_map(|line| line.strip_prefix(field))?.trim().parse().ok()
+        self.field(field)?.parse().ok()
     }
 }
 
@@ -132,7 +136,7 @@ impl Tracer<'_> {
                 return Ok(waited);
             }
         }
-        sys::wait(-1)
+        sys::wait()
     }
 
     /// Takes in what was held too long; with `all_heard`, whose report cannot be on its way.

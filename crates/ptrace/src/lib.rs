@@ -5,8 +5,8 @@
 //! and the totals are exact. A process that installs a seccomp filter of its own stops at every call, because that
 //! filter may refuse calls before ours sees them.
 //!
-//! [`run`] is for the user's command: it splits into a supervisor, the process that the shell sees,
-//! and a tracer that outlives it, so that the command survives when needless is killed.
+//! [`run`] is for the user's command: it splits into a supervisor, the process that the shell sees, a tracer that
+//! outlives it, so that the command survives when needless is killed, and a watchdog for when both are.
 //! [`trace`] is for small probes and does not split.
 //!
 //! What the command can see of needless: its parent is the supervisor; `/proc/self/status` shows `TracerPid`
@@ -43,6 +43,7 @@ mod syscall_info;
 mod tracer;
 mod tree;
 mod untraced;
+mod watchdog;
 
 pub use error::TraceError;
 pub use patch::PATCH_AFTER;
@@ -96,7 +97,9 @@ pub struct Traced {
 /// If the *tracer* is killed (SIGKILL; its name is `nl-tracer`), the supervisor takes its place, without
 /// observing: the command goes on. Filtered calls of the time in between fail with ENOSYS; with
 /// [`TraceOptions::all`] there is no filter. That time is short if the supervisor may be a real-time process; if not, it
-/// depends on the scheduler. If permitted, neither is killed when memory is short.
+/// depends on the scheduler. If both are killed, the watchdog (`nl-watchdog`) does the same. Where a process may not be
+/// traced again it is ended, as are all if the process that has taken the place is killed, too. If permitted, none
+/// of the three is killed when memory is short.
 ///
 /// # Errors
 ///
@@ -109,8 +112,8 @@ pub fn run(launch: Launch, options: &TraceOptions) -> Result<Traced, TraceError>
         .inspect_err(|_| supervisor.give_up(original))
 }
 
-/// Runs a small command without the split: if this process is killed, the command is left with
-/// calls that fail.
+/// Runs a command without the split: if this process is killed, so is the command, unless every call stops
+/// ([`TraceOptions::all`]).
 ///
 /// # Errors
 ///

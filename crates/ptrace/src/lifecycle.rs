@@ -210,4 +210,22 @@ impl Tracer<'_> {
             supervisor.command_ended(exit);
         }
     }
+
+    pub(crate) fn command_stops(&mut self, tid: Tid, signal: i32) {
+        let Some(supervisor) = self.supervisor else { return };
+        let of_command = self.tree.threads.get(&tid).map(|t| t.group)
+            == self.tree.threads.get(&self.command).map(|t| t.group);
+        if of_command && !self.command_stopped {
+            self.command_stopped = true;
+            supervisor.command_stopped(signal);
+        }
+    }
+
+    pub(crate) fn command_continues(&mut self, tid: Tid) {
+        let Some(supervisor) = self.supervisor else { return };
+        if tid == self.command && self.command_stopped {
+            self.command_stopped = false;
+            supervisor.command_continued();
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The priorities of the processes that the command depends on: the tracer and the supervisor.
+//! The priorities of the processes that the command depends on: the tracer, the supervisor and the watchdog.
 
 use std::fs;
 

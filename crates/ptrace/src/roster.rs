@@ -1,18 +1,18 @@
-//! The threads that are traced, in memory shared with the supervisor: when the tracer has died, the
-//! calls of the command fail until the supervisor has found them.
+//! The threads that are traced, in memory shared with the supervisor and the watchdog: when the tracer has died, the
+//! calls of the command fail until one of these has found them.
 
 use crate::sys::Tid;
 use nix::errno::Errno;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Most threads listed; the supervisor finds others in /proc, which takes longer.
+/// Most threads listed; others are found in /proc, which takes longer.
 const SLOTS: usize = 65_536;
 /// The first word is the number of slots that were ever used.
 const WORDS: usize = 1 + SLOTS;
 const BYTES: usize = WORDS * size_of::<AtomicI32>();
 
-/// The list. The tracer writes, the supervisor reads, each through its own mapping of the same memory.
+/// The list. The tracer writes, the others read, each through its own mapping of the same memory.
 pub(crate) struct Roster {
     words: NonNull<AtomicI32>,
     /// Slots that are free again.
@@ -26,7 +26,7 @@ pub(crate) struct Roster {
 pub(crate) struct RosterSlot(Option<u32>);
 
 impl Roster {
-    /// An empty list. Create it before the fork that separates supervisor and tracer.
+    /// An empty list. Create it before the forks that separate supervisor, tracer and watchdog.
     pub(crate) fn new() -> Result<Roster, Errno> {
         let (access, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -71,7 +71,12 @@ impl Roster {
         }
     }
 
-    /// The listed threads, for the process that does not write.
+    /// Nothing is traced any more: from here on, the numbers may become those of others.
+    pub(crate) fn clear(&self) {
+        self.words()[0].store(0, Ordering::Relaxed);
+    }
+
+    /// The listed threads, for a process that does not write.
     pub(crate) fn threads(&self) -> impl Iterator<Item = Tid> {
         let (used, slots) = self.words().split_at(1);
         let used = used[0].load(Ordering::Relaxed) as usize;
@@ -125,6 +130,9 @@ mod tests {
         let slots: Vec<RosterSlot> = (0..SLOTS as Tid + 2).map(|tid| roster.add(tid + 1)).collect();
         assert_eq!(roster.threads().count(), SLOTS);
         slots.into_iter().for_each(|slot| roster.remove(slot));
+        assert_eq!(roster.threads().count(), 0);
+        roster.add(1);
+        roster.clear();
         assert_eq!(roster.threads().count(), 0);
     }
 }

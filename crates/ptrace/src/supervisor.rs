@@ -2,13 +2,15 @@
 //!
 //! It passes signals on, stops and continues with the command, and ends as the command ended, after
 //! the report. If it is killed, the tracer goes on resuming the command's calls, so that the command
-//! lives on as if nothing had happened; if the tracer is killed, the supervisor takes its place.
+//! lives on as if nothing had happened; if the tracer is killed, the supervisor takes its place; if both are, the
+//! watchdog does.
 
 use crate::channel::{ChannelMessage, REPORT_NOW, WAKE};
 use crate::priority::{OomScore, Scheduling, set_scheduling};
 use crate::rescue;
 use crate::roster::Roster;
 use crate::sys::Tid;
+use crate::watchdog::Watchdog;
 use needless_launch::{Forward, Original, exit_like, release_standard_streams, wait_for};
 use needless_model::Exit;
 use nix::errno::Errno;
@@ -65,6 +67,7 @@ pub(crate) struct Supervisor {
     roster: Roster,
     /// Whether calls of the command fail when the tracer has died.
     filtered: bool,
+    watchdog: Watchdog,
 }
 
 impl Supervisor {
@@ -74,6 +77,7 @@ impl Supervisor {
         command: Option<Tid>,
         roster: Roster,
         filtered: bool,
+        watchdog: Watchdog,
     ) -> Supervisor {
         let notices = std::io::stderr().as_fd().try_clone_to_owned().ok().map(File::from);
         Supervisor {
@@ -88,6 +92,7 @@ impl Supervisor {
             notices,
             roster,
             filtered,
+            watchdog,
         }
     }
 
@@ -97,7 +102,9 @@ impl Supervisor {
         set_scheduling(Scheduling::AtOnce);
         let score = OomScore::lower();
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        let Ok(signals) = SignalFd::with_flags(&SigSet::all(), flags) else { self.end(original) };
+        let Ok(signals) = SignalFd::with_flags(&SigSet::all(), flags) else {
+            self.end(original, &score)
+        };
         loop {
             let mut watched = [
                 PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
@@ -118,8 +125,7 @@ impl Supervisor {
             }
             let [socket, signal] = watched.map(|w| w.any() == Some(true));
             if socket && !self.hear() {
-                score.restore();
-                self.end(original);
+                self.end(original, &score);
             }
             if signal {
                 while let Ok(Some(about)) = signals.read_signal() {
@@ -185,7 +191,7 @@ impl Supervisor {
         let number = about.ssi_signo as i32;
         let ending = matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
         match self.phase {
-            _ if number == libc::SIGCHLD => {}
+            _ if number == libc::SIGCHLD => self.watchdog.renew(self.tracer, &self.roster),
             _ if number == libc::SIGCONT => {
                 let socket = self.socket.as_fd();
                 self.forward.continued(|wait| has_message(socket, wait));
@@ -218,23 +224,20 @@ impl Supervisor {
 
     /// The report is made, or the tracer has ended in another way: end as the command did or, if
     /// the command never ran, as the tracer.
-    fn end(&mut self, original: Original) -> ! {
+    fn end(&mut self, original: Original, score: &OomScore) -> ! {
         let status = match self.reported {
             Some(status) => status,
             // Threads can be seized only after its end.
             None => self.reap_tracer(),
         };
-        if let (false, None, Some(command)) = (self.done, self.reported, self.command) {
-            let taken = rescue::take_over(&self.roster, command);
-            set_scheduling(Scheduling::Fair);
-            self.say(match (taken.any(), self.filtered) {
-                (true, true) => "the tracer was killed: no report; the command goes on, but calls that it made just before this line may have failed (ENOSYS)",
-                (true, false) => "the tracer was killed: no report; the command goes on",
-                (false, _) => "the tracer was killed: no report",
-            });
-            let rescued = taken.carry_on();
-            self.ended = self.ended.or(rescued);
+        match (self.done, self.reported, self.command) {
+            (false, None, Some(command)) => self.replace_tracer(command),
+            // The tracer has ended, in order.
+            (_, None, _) => self.watchdog.end(),
+            // It goes on, and so does the watchdog.
+            (_, Some(_), _) => {}
         }
+        score.restore();
         if let Some(command) = self.command {
             // It has ended by now. The wait adds its CPU time to that of this process, where tools
             // that measure this process expect it.
@@ -252,6 +255,24 @@ impl Supervisor {
             (ended, tracer) => ended.unwrap_or(tracer),
         };
         exit_like(ended)
+    }
+
+    /// The tracer was killed: lets the command go on without it, until it has ended.
+    fn replace_tracer(&mut self, command: Tid) {
+        let taken = rescue::take_over(&self.roster, self.filtered);
+        set_scheduling(Scheduling::Fair);
+        self.say(match (taken.any(), taken.any_ended(), self.filtered) {
+            (_, true, _) => "the tracer was killed: no report; processes that may not be traced by another (ptrace(2)) were ended, because their calls would have failed",
+            (true, _, true) => "the tracer was killed: no report; the command goes on, but calls that it made just before this line may have failed (ENOSYS)",
+            (true, _, false) => "the tracer was killed: no report; the command goes on",
+            _ if self.ended.is_none() && self.roster.threads().next().is_none() => "the tracer was killed before it had started the command: it was not run",
+            _ => "the tracer was killed: no report",
+        });
+        if taken.is_complete() {
+            self.watchdog.dismiss();
+        }
+        let rescued = taken.carry_on(command);
+        self.ended = self.ended.or(rescued);
     }
 
     fn reap_tracer(&self) -> i32 {

@@ -264,35 +264,34 @@ impl Waited {
     }
 }
 
-/// Waits for a child or tracee of this thread: `which`, or any if -1. `ECHILD`: there is none
-/// left; `EINTR`: a signal came.
-pub(crate) fn wait(which: Tid) -> Result<Waited, Errno> {
-    wait_with(which, 0)
+/// Waits for any child or tracee of this thread. `ECHILD`: there is none left; `EINTR`: a signal came.
+pub(crate) fn wait() -> Result<Waited, Errno> {
+    wait_with(0)
 }
 
 /// A thread that has something to report now.
 pub(crate) fn poll_any() -> Option<Waited> {
-    wait_with(-1, libc::WNOHANG).ok()
+    wait_with(libc::WNOHANG).ok()
 }
 
-/// Like [`wait`] for any, for at most so many nanoseconds, below a second. `None`: nothing came.
+/// Like [`wait`], for at most so many nanoseconds, below a second. `None`: nothing came.
 pub(crate) fn wait_at_most(nanoseconds: i64) -> Result<Option<Waited>, Errno> {
     // Mostly there is one.
-    match wait_with(-1, libc::WNOHANG) {
+    match wait_with(libc::WNOHANG) {
         Err(Errno::EAGAIN) => {}
         found => return found.map(Some),
     }
     // The kernel sends SIGCHLD for each stop and each end. Blocked, it is not lost if it comes before the wait.
     let child = SigSet::from(Signal::SIGCHLD);
     let mask = child.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-    let mut found = wait_with(-1, libc::WNOHANG);
+    let mut found = wait_with(libc::WNOHANG);
     if found.err() == Some(Errno::EAGAIN) {
         let limit = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
         let none = std::ptr::null_mut();
         // SAFETY: sigtimedwait(2) reads the set and the time, which live here, and writes nothing to a null pointer.
         let signal = unsafe { libc::sigtimedwait(child.as_ref(), none, &raw const limit) };
         let interrupted = signal == -1 && Errno::last() == Errno::EINTR;
-        found = wait_with(-1, libc::WNOHANG);
+        found = wait_with(libc::WNOHANG);
         if interrupted && found.err() == Some(Errno::EAGAIN) {
             found = Err(Errno::EINTR);
         }
@@ -304,12 +303,12 @@ pub(crate) fn wait_at_most(nanoseconds: i64) -> Result<Option<Waited>, Errno> {
     }
 }
 
-fn wait_with(which: Tid, flags: i32) -> Result<Waited, Errno> {
+fn wait_with(flags: i32) -> Result<Waited, Errno> {
     let mut status = 0;
     let flags = flags | libc::__WALL | libc::__WNOTHREAD;
     // Without resource usage, which costs 5 % of a stop.
     // SAFETY: wait4(2) writes one integer, and `status` is one; for the null pointer it writes nothing.
-    let tid = unsafe { libc::wait4(which, &raw mut status, flags, std::ptr::null_mut()) };
+    let tid = unsafe { libc::wait4(-1, &raw mut status, flags, std::ptr::null_mut()) };
     match tid {
         1.. => Ok(Waited { tid, status }),
         0 => Err(Errno::EAGAIN),

@@ -48,15 +48,17 @@ pub(crate) fn trace(
 ) -> Result<Traced, TraceError> {
     let (supervisor, roster) = supervisor.unzip();
     let allowed = options.patch_after.is_some() && patch::is_allowed();
-    let filtered = if options.all { 0 } else { libc::PTRACE_O_TRACESECCOMP };
     // Dropping `child` on failure closes its pipe, and it ends by itself.
-    seize(&mut child, sys::FOLLOW | filtered, options.all)?;
+    seize(&mut child, seize_options(options.all, supervisor.is_some()), options.all)?;
+    let mut tree = Tree::new(roster);
+    // From its release on, it needs a tracer.
+    tree.add_group(child.pid, None, None);
     child.release();
 
     let mut tracer = Tracer {
         builder: Builder::new(options.limits),
         calls: PathCalls::new(needless_syscalls::abis(), options.all),
-        tree: Tree::new(roster),
+        tree,
         stacks: Stacks::new(options.stacks),
         options,
         supervisor,
@@ -65,7 +67,6 @@ pub(crate) fn trace(
         exit: None,
         unborn: None,
         reporter: None,
-        last: child.pid,
         shares_root: needless_host::RootId::of("self"),
         roots: Vec::new(),
         early: Early::default(),
@@ -79,13 +80,13 @@ pub(crate) fn trace(
             "call sites are not patched, so their calls stop: this machine or an inherited seccomp filter does not allow it",
         );
     }
-    tracer.tree.add_group(child.pid, None, None);
     let reporter = match catch_unwind(AssertUnwindSafe(|| tracer.run())) {
         Ok(reporter) => reporter,
         Err(panic) => {
             let threads = tracer.tree.threads.keys().copied().chain(tracer.early.threads());
             // The supervisor, its parent, mirrors how it ended.
             drain(threads, tracer.command, |_| ());
+            tracer.tree.over();
             resume_unwind(panic)
         }
     };
@@ -104,6 +105,17 @@ pub(crate) fn trace(
         return Err(child.failure().map_or(gone, TraceError::from));
     }
     Ok(tracer.finish(child.captured()))
+}
+
+/// `PTRACE_O_*`. `replaced`: whether another process takes the place of this one if it is killed.
+fn seize_options(all: bool, replaced: bool) -> libc::c_int {
+    sys::FOLLOW
+        | match (all, replaced) {
+            (true, _) => 0,
+            (false, true) => libc::PTRACE_O_TRACESECCOMP,
+            // The kernel ends the command with this process.
+            (false, false) => libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL,
+        }
 }
 
 /// Starts tracing the waiting child and, with `stop`, interrupts it; without, the
@@ -134,8 +146,6 @@ pub(crate) struct Tracer<'a> {
     pub(crate) unborn: Option<Exit>,
     /// The process that reports early, which is not traced.
     pub(crate) reporter: Option<Tid>,
-    /// The thread that stopped last; -1 if a thread has ended since.
-    pub(crate) last: Tid,
     pub(crate) shares_root: Option<needless_host::RootId>,
     pub(crate) roots: Vec<(ProcId, OwnedFd)>,
     /// New threads whose parent's fork is not reported yet.
@@ -160,9 +170,8 @@ impl Tracer<'_> {
                 self.handle(waited);
                 continue;
             }
-            let which = self.next();
-            let waited =
-                if self.early.is_empty() { sys::wait(which) } else { self.wait_while_held() };
+            // For any thread: beside those that are known there may be one whose parent was killed in its fork.
+            let waited = if self.early.is_empty() { sys::wait() } else { self.wait_while_held() };
             match waited {
                 Ok(waited) => {
                     waiting.push_back(waited);
@@ -193,9 +202,10 @@ impl Tracer<'_> {
                         }
                     }
                 }
-                // An end while a thread is traced would let its calls fail: wait for any thread.
-                Err(_) if which != -1 => self.last = -1,
-                Err(_) => return false,
+                Err(_) => {
+                    self.tree.over();
+                    return false;
+                }
             }
         }
     }
@@ -205,13 +215,6 @@ impl Tracer<'_> {
         self.builder.note(format!(
             "{still} processes that the command started were still running when the report was asked for: what they did later is not in it"
         ));
-    }
-
-    /// The thread to wait for: the kernel finds one given thread faster than any thread.
-    fn next(&self) -> Tid {
-        let alone =
-            self.tree.threads.len() == 1 && self.early.is_empty() && self.reporter.is_none();
-        if alone { self.last } else { -1 }
     }
 
     fn finish(self, stdout: Vec<u8>) -> Traced {
@@ -238,7 +241,6 @@ impl Tracer<'_> {
         // What was counted without a stop came before this one.
         self.take_records();
         if libc::WIFSTOPPED(status) {
-            self.last = tid;
             self.overhead.stopped();
             if self.tree.threads.contains_key(&tid) {
                 self.stopped(tid, status);
@@ -253,7 +255,6 @@ impl Tracer<'_> {
             }
             return;
         }
-        self.last = -1;
         self.ended(tid, waited.exit());
     }
 
@@ -376,24 +377,6 @@ impl Tracer<'_> {
         let thread = self.tree.threads.get_mut(&tid);
         if let Some(changed) = thread.and_then(|thread| thread.changed.take()) {
             changed.put_back(tid);
-        }
-    }
-
-    fn command_stops(&mut self, tid: Tid, signal: i32) {
-        let Some(supervisor) = self.supervisor else { return };
-        let of_command = self.tree.threads.get(&tid).map(|t| t.group)
-            == self.tree.threads.get(&self.command).map(|t| t.group);
-        if of_command && !self.command_stopped {
-            self.command_stopped = true;
-            supervisor.command_stopped(signal);
-        }
-    }
-
-    fn command_continues(&mut self, tid: Tid) {
-        let Some(supervisor) = self.supervisor else { return };
-        if tid == self.command && self.command_stopped {
-            self.command_stopped = false;
-            supervisor.command_continued();
         }
     }
 }

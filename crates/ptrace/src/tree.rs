@@ -81,7 +81,7 @@ pub(crate) struct TracedThread {
     pub(crate) in_flight: Option<InFlight>,
     /// What to restore of the call that started it, or of such a call that it is in.
     pub(crate) changed: Option<Changed>,
-    /// Where the supervisor finds it.
+    /// Where the process that replaces a killed tracer finds it.
     slot: Option<RosterSlot>,
 }
 
@@ -112,13 +112,20 @@ pub(crate) struct Tree {
     pub(crate) threads: HashMap<Tid, TracedThread, FixedState>,
     groups: Vec<Option<ThreadGroup>>,
     free: Vec<usize>,
-    /// For the supervisor, if there is one.
+    /// For the processes that replace a killed tracer, if there are any.
     roster: Option<Roster>,
 }
 
 impl Tree {
     pub(crate) fn new(roster: Option<Roster>) -> Tree {
         Tree { threads: HashMap::default(), groups: Vec::new(), free: Vec::new(), roster }
+    }
+
+    /// Nothing is traced any more.
+    pub(crate) fn over(&self) {
+        if let Some(roster) = &self.roster {
+            roster.clear();
+        }
     }
 
     /// A new thread of the process at `group`.

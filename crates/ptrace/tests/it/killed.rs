@@ -6,7 +6,6 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::SystemTime;
 
 /// What is traced: a mode of `traps`, with its number.
 const SCENES: [[&str; 2]; 3] =
@@ -102,12 +101,8 @@ fn a_tracer_that_is_killed_while_it_patches_does_no_harm() {
     let program = program.to_str().unwrap();
     // Not the one that patches at the first stop: its process would be prepared before it is ready.
     let run = env!("CARGO_BIN_EXE_ptrace-run");
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    let seed = std::env::var("NEEDLESS_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = seed.unwrap_or(u64::from(now.subsec_nanos()));
-    eprintln!("NEEDLESS_SEED={seed}");
+    let mut random = Random::new();
     let kills = std::env::var("NEEDLESS_KILLS").ok().and_then(|kills| kills.parse().ok());
-    let mut state = seed;
     for [how, times] in SCENES {
         let folder = tempfile::tempdir().unwrap();
         let traced = [run, "--patch", "-o", "report", program, how, times];
@@ -126,11 +121,7 @@ fn a_tracer_that_is_killed_while_it_patches_does_no_harm() {
         assert_eq!(ended(child), native, "{how}");
         let (mut killed, mut late) = (0, 0);
         for _ in 0..kills.unwrap_or(100) {
-            // Knuth's MMIX generator.
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            let at = (state >> 33) as usize % calls;
+            let at = random.below(calls);
             let mut child = started(&traced, folder.path());
             let victim = Victim::seize(tracer_of(child.id()));
             go(&mut child);

@@ -11,6 +11,8 @@ mod common;
 mod conformance;
 #[path = "killed_children.rs"]
 mod killed_children;
+#[path = "killed_together.rs"]
+mod killed_together;
 #[path = "processes.rs"]
 mod processes;
 #[path = "signals.rs"]

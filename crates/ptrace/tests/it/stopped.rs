@@ -12,6 +12,8 @@ mod conformance;
 mod killed;
 #[path = "killed_children.rs"]
 mod killed_children;
+#[path = "killed_together.rs"]
+mod killed_together;
 #[path = "processes.rs"]
 mod processes;
 #[path = "signals.rs"]
