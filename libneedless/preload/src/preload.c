@@ -239,7 +239,7 @@ static struct call begin(int looks)
 			c.before = looking;
 	}
 	/* After the word was read: who sets TZ from now on, and converts, changes it. */
-	c.is_unset = (!looks || c.before & KIND) && !tz_is_set();
+	c.is_unset = !looks || (c.before & KIND && !tz_is_set());
 	if (looks && c.is_unset)
 		c.second = this_second();
 	errno = 0;
