@@ -1,7 +1,7 @@
 # Everything needless needs is installed, said and checked by these words.
 # They work on a bare Debian 12 with git, make and root or sudo.
 
-.PHONY: demo build fleet fleet-deb install uninstall deb rpm reproducible check test test-long bench cases workloads peers peers-sample lab audit asan models oracle cross kernels
+.PHONY: demo build fleet fleet-deb install uninstall deb rpm reproducible check test test-long bench cases workloads peers peers-sample lab audit cross kernels
 
 demo:  ## build, and show the main job on a sample and on a real program
 	@scripts/demo
@@ -86,25 +86,7 @@ audit: ## known security advisories against Cargo.lock; needs the network
 	@. scripts/lib.sh && use_cargo && "$$deny" --locked check advisories \
 	    && cd crates/fleet-query && "$$deny" --locked check advisories
 
-# Left out: what counts memory or lists calls, which the sanitizer adds to; what runs valgrind; static programs.
-asan:  ## the library of needless preload in C programs that AddressSanitizer watches: two minutes
-	@scripts/install test
-	@. scripts/lib.sh && use_cargo \
-	    && export PRELOAD_TEST_CC="cc -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -static-libasan tests/c/asan.c" \
-	    && cargo test --locked --no-fail-fast -p needless-preload --test it -- calls:: daemons:: environment:: same:: \
-	    --skip flips_of_the_variable --skip with_the_c_librarys_calls --skip read_that_was_freed --skip a_static_program
-
-models: ## is each memory ordering of the preloaded library needed? its models notice each one that is weakened: two minutes
-	@scripts/install test
-	@. scripts/lib.sh && use_cargo && libneedless/preload/models/weaken
-
-oracle: ## the time engine and its library beside the C library: 10^8 comparisons and more of each
-	@scripts/install test
-	@. scripts/lib.sh && use_cargo && export NEEDLESS_ORACLE=$${NEEDLESS_ORACLE:-100000000} \
-	    && cargo test --release --locked -p needless-localtime --test it oracle -- --nocapture \
-	    && cargo test --release --locked -p needless-preload --test it oracle -- --nocapture
-
-cross: ## does it build for aarch64 and ppc64le; unit tests, the time engine and its library, read, explain and fix there, emulated
+cross: ## does it build for aarch64 and ppc64le; unit tests, the preloaded library, read, explain and fix there, emulated
 	@scripts/cross-time
 
 kernels: ## eBPF and ptrace on Debian's Linux 5.10, 6.1 and 6.12, and on aarch64, in an emulator; loss of power and sleep: ten minutes after the builds

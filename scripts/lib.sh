@@ -180,5 +180,5 @@ same_paths() {
 # Builds the optimised program and its library. In a shell of its own: what is built later has the flags of the user.
 build_optimised() (
     same_paths
-    cargo build --release --locked && libneedless/preload/build-so "${CARGO_TARGET_DIR:-target}/release" --quiet
+    cargo build --release --locked && libneedless/preload/build-so "${CARGO_TARGET_DIR:-target}/release"
 )

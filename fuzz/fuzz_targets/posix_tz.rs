@@ -1,4 +1,4 @@
-//! Any bytes as a TZ string: no panic, fields in their ranges.
+//! Any bytes as a TZ string: no panic, ranges around their moments.
 #![no_main]
 
 #[path = "../check_zone.rs"]

@@ -86,7 +86,7 @@ impl Programs {
     }
 }
 
-/// Why a library of time functions changes nothing for a program.
+/// Why `libneedless_localtime.so` is nothing for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreloadIsUseless {
     /// The reason, in words that follow a colon.
@@ -96,8 +96,8 @@ pub struct PreloadIsUseless {
     pub starts_with_it: bool,
 }
 
-/// Why a library of time functions, loaded before the C library with `LD_PRELOAD`, would change nothing for the
-/// program in `file`; `None` if it may. Libraries that the program loads while it runs are not considered.
+/// Why `library`, which is `libneedless_localtime.so`, would change nothing for the program in `file`, or keep it from
+/// starting; `None` if it may help. Libraries that the program loads while it runs are not considered.
 ///
 /// # Errors
 /// When one of them is not an ELF file.
@@ -118,9 +118,14 @@ pub fn why_preload_is_useless(
             "it is of another architecture than the library (32 bits, perhaps)"
         }
         (_, Libc::Unknown) => "it does not use the GNU C library",
+        // Put before ours in LD_PRELOAD, the runtime would also be in what the program starts, and end that with errors.
+        _ if image.asan => {
+            "it is built with AddressSanitizer, which does not start behind another library"
+        }
         (_, Libc::Glibc(_)) if asks_time(&image) => return Ok(None),
         _ => {
-            let why = "neither it nor a library that it is linked with uses the C library's time functions";
+            let why =
+                "neither it nor a library that it is linked with calls localtime, ctime or tzset";
             return Ok(Some(PreloadIsUseless { why: why.to_owned(), starts_with_it: true }));
         }
     };
@@ -184,32 +189,12 @@ struct Image {
     needed: Vec<String>,
     /// Whether it uses one of [`TIME_FUNCTIONS`] of a library.
     asks_time: bool,
+    /// Whether it needs AddressSanitizer's runtime from a library.
+    asan: bool,
 }
 
-/// Functions of the C library that convert times.
-const TIME_FUNCTIONS: [&[u8]; 21] = [
-    b"localtime",
-    b"localtime_r",
-    b"gmtime",
-    b"gmtime_r",
-    b"__gmtime_r",
-    b"mktime",
-    b"timelocal",
-    b"timegm",
-    b"ctime",
-    b"ctime_r",
-    b"asctime",
-    b"asctime_r",
-    b"tzset",
-    b"strftime",
-    b"strftime_l",
-    b"__strftime_l",
-    b"wcsftime",
-    b"wcsftime_l",
-    b"__wcsftime_l",
-    b"getdate",
-    b"getdate_r",
-];
+/// Functions of the C library that the preloaded library spares a look at `/etc/localtime`.
+const TIME_FUNCTIONS: [&[u8]; 3] = [b"localtime", b"ctime", b"tzset"];
 
 impl Image {
     fn read(file: File) -> Option<Image> {
@@ -242,10 +227,13 @@ impl Image {
         };
         let machine = Some((file.architecture(), file.is_64()));
         let needed = dynamic_text(&file, DT_NEEDED);
-        let asks_time = file.dynamic_symbols().any(|symbol| {
-            symbol.is_undefined() && symbol.name_bytes().is_ok_and(|n| TIME_FUNCTIONS.contains(&n))
-        });
-        Some(Image { libc, runtime: runtime(&file), interpreter, machine, needed, asks_time })
+        let imports = |names: &[&[u8]]| {
+            file.dynamic_symbols().any(|symbol| {
+                symbol.is_undefined() && symbol.name_bytes().is_ok_and(|name| names.contains(&name))
+            })
+        };
+        let (asks_time, asan) = (imports(&TIME_FUNCTIONS), imports(&[b"__asan_init".as_slice()]));
+        Some(Image { libc, runtime: runtime(&file), interpreter, machine, needed, asks_time, asan })
     }
 }
 

@@ -1,5 +1,5 @@
 //! Compiled time zone files (RFC 9636, "TZif"): whether a file is one, and whether two give the same local times.
-//! The time engine reads them, as glibc does.
+//! `needless-localtime` reads them, as glibc does.
 
 use needless_localtime::Zone;
 

@@ -160,12 +160,13 @@ pub(crate) enum Action {
     /// arguments, because no file has them. Exit status 2 when FILE is no such document.
     #[command(after_long_help = examples::SHOW)]
     Show(ShowArgs),
-    /// Run a command with time functions that make at most one system call a second.
+    /// Run a command with time functions that look at /etc/localtime at most once a second.
     ///
-    /// They replace those of the C library in programs that use GNU libc (LD_PRELOAD), give the same
-    /// results, and notice within a second when /etc/localtime changes. Where they have no effect
-    /// (static programs, musl, Go, Java, Node) needless warns and runs the command without them. Exit
-    /// status: the command's own; 125, 126, 127 and 2 as for run.
+    /// A library stands in front of GNU libc (LD_PRELOAD): while TZ is unset, localtime, ctime and tzset
+    /// of the same second are answered without another look, by GNU libc itself. A change of
+    /// /etc/localtime is noticed within a second. Where that has no effect (static programs, musl, Go,
+    /// Java, Node, AddressSanitizer) needless warns and runs the command without. Exit status: the
+    /// command's own; 125, 126, 127 and 2 as for run.
     #[command(after_long_help = examples::PRELOAD)]
     Preload(PreloadArgs),
     /// Show where a variable of a process comes from: what set, changed or removed it, which files hold
@@ -259,7 +260,7 @@ pub(crate) struct PreloadArgs {
     /// Print the variable to set for a unit, a container or a shell, and run nothing.
     #[arg(long, conflicts_with_all = ["once", "command"])]
     pub(crate) print: bool,
-    /// Only for the command itself: the programs it starts use their C library's functions.
+    /// Only for the command itself: the programs it starts run without the library.
     #[arg(long)]
     pub(crate) once: bool,
     #[command(flatten)]

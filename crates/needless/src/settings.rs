@@ -6,7 +6,7 @@ use crate::{exit, output};
 use anyhow::Result;
 use needless_config::{Config, find};
 use needless_environment::{open_regular, others_write};
-use needless_localtime::gmtime;
+use needless_localtime::date;
 use needless_model::{Profile, WatchList};
 use needless_rules::{CheckOptions, Declared, LastDay, Verdict};
 use std::collections::BTreeSet;
@@ -74,13 +74,8 @@ impl Settings {
 /// The day in UTC.
 fn today() -> LastDay {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(since.as_secs()).ok().and_then(gmtime);
-    // `tm_year` counts from 1900, `tm_mon` from 0.
-    now.map_or(LastDay { year: 1970, month: 1, day: 1 }, |now| LastDay {
-        year: now.year + 1900,
-        month: now.mon as u8 + 1,
-        day: now.mday as u8,
-    })
+    let (year, month, day) = date((since.as_secs() / 86_400) as i64);
+    LastDay { year: i32::try_from(year).unwrap_or(i32::MAX), month, day }
 }
 
 /// Checks that the rules that the command line names exist, and that some rule is left to check; ends needless with

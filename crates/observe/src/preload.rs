@@ -1,4 +1,4 @@
-//! Running a command with our time functions in front of those of its C library.
+//! Running a command with our library in front of its C library.
 
 use crate::run::{self, Failure};
 use needless_host::PreloadIsUseless;

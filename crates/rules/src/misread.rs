@@ -69,7 +69,7 @@ pub(crate) fn meant_by_path<'v>(view: &'v View<'_>, id: ProcId, path: &'v str) -
 pub(crate) fn offsets(text: &str) -> Option<Vec<i64>> {
     let zone = GlibcZone::from_posix(text.as_bytes());
     let at = |month: i64| {
-        zone.local(zone::A_DAY + month * zone::MONTH).map(|local| i64::from(local.gmtoff))
+        zone.type_at(zone::A_DAY + month * zone::MONTH).map(|kind| i64::from(kind.gmtoff))
     };
     (0..12).map(at).collect()
 }

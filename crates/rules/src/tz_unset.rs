@@ -143,9 +143,9 @@
 //! string: Go takes it for UTC.
 //!
 //! If the program must see a change of the zone without a restart: `needless preload -- COMMAND`
-//! runs it with time functions that check once a second at most. This costs 30 to 60 µs per program
-//! started, so it is for a service and not for a whole system. It needs a program linked
-//! dynamically with glibc.
+//! runs it with a library that spares `localtime`, `ctime` and `tzset` all checks but one a second.
+//! It costs each start of a program some 40 µs, so it is for a service and not for a whole system.
+//! It needs a program linked dynamically with glibc.
 //!
 //! In a program of your own: call `tzset()` once and `localtime_r()` afterwards.
 //!
@@ -321,8 +321,8 @@ pub(crate) fn preload(view: &View<'_>, processes: &[ProcId], glib: bool) -> Opti
         change: Change::Preload,
         safety: Safety::Caveat(
             "Where a new zone must be seen without a restart: it is, within a second. The library costs each \
-             program started under it 30 to 60 µs: it is for a service, not for a whole system. It cannot help \
-             static and set-user-ID programs."
+             program started under it some 40 µs: it is for a service, not for a whole system. It cannot help \
+             static and set-user-ID programs, and it spares localtime(), ctime() and tzset() the question, not mktime()."
                 .to_owned(),
         ),
     })

@@ -50,7 +50,7 @@ pub(crate) fn is_utc_by_mistake(value: &str) -> bool {
     }
     let zone = GlibcZone::from_posix(value.as_bytes());
     // A day of each month: daylight saving of a string with a mistake may last nearly all year.
-    (0..12).all(|month| zone.local(A_DAY + month * MONTH).is_some_and(|local| local.gmtoff == 0))
+    (0..12).all(|month| zone.type_at(A_DAY + month * MONTH).is_some_and(|kind| kind.gmtoff == 0))
 }
 
 /// Noon of 15 January 2025.

@@ -4,8 +4,6 @@
 //! A string may end anywhere. What was understood up to there applies, and the rest stays 0: `EST5EDT,junk` is
 //! daylight saving time for all but the first hours of a year.
 
-use alloc::vec::Vec;
-
 /// The day of a year on which a rule's transition falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RuleDay {

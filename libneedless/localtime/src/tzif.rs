@@ -1,8 +1,7 @@
 //! Reads the bytes of a TZif file (RFC 8536, RFC 9636, `tzfile(5)`), versions 1 to 4, and refuses what glibc
 //! 2.36 refuses.
 
-use alloc::vec::Vec;
-use core::fmt;
+use std::fmt;
 
 /// Why glibc would not accept the bytes as a TZif file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +28,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-impl core::error::Error for Malformed {}
+impl std::error::Error for Malformed {}
 
 /// A local time type record (RFC 9636 section 3.2).
 #[derive(Clone, Copy, Debug)]
@@ -39,17 +38,6 @@ pub(crate) struct TypeRecord {
     pub(crate) isdst: bool,
     /// Where its abbreviation begins in [`Tables::names`].
     pub(crate) name: u8,
-    /// The standard/wall indicator: transitions to it were specified in standard time.
-    pub(crate) isstd: bool,
-    /// The UT/local indicator: transitions to it were specified in UTC.
-    pub(crate) isut: bool,
-}
-
-/// A leap-second record: from `at` on `total` leap seconds are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LeapRecord {
-    pub(crate) at: i64,
-    pub(crate) total: i32,
 }
 
 /// The tables that glibc uses: the 64-bit ones unless the file has none.
@@ -60,7 +48,8 @@ pub(crate) struct Tables {
     pub(crate) kinds: Vec<u8>,
     pub(crate) types: Vec<TypeRecord>,
     pub(crate) names: Vec<u8>,
-    pub(crate) leaps: Vec<LeapRecord>,
+    /// Whether it has leap seconds.
+    pub(crate) has_leaps: bool,
     /// The TZ string for the time after the last transition.
     pub(crate) footer: Option<Vec<u8>>,
 }
@@ -86,23 +75,6 @@ impl Tables {
         }
         input.tables(&header, if is_64bit { 8 } else { 4 })
     }
-}
-
-/// An upper bound of the bytes that making a zone of this file allocates: see `Zone::max_allocation`.
-pub(crate) fn max_allocation(bytes: &[u8]) -> usize {
-    // Either header's tables may be the ones that are used.
-    let mut input = Input(bytes);
-    let Ok(first) = input.header() else { return 0 };
-    let second = input.take(first.size(4)).ok().and_then(|_| input.header().ok());
-    let of = |header: &Header| {
-        // If the file is too short for a count, it is refused before anything is allocated.
-        let types = header.types.min(bytes.len() / 6);
-        let chars = header.chars.min(bytes.len());
-        types.saturating_mul(chars + 64)
-    };
-    let names = of(&first).max(second.as_ref().map_or(0, of));
-    // A transition takes 9 bytes in a file and 34 here, a leap second 12 and 16, all else no more than in the file.
-    names.saturating_add(8 * bytes.len() + 8 * 1024)
 }
 
 impl Header {
@@ -164,12 +136,11 @@ impl<'b> Input<'b> {
         }
         let raw_types = self.items(header.types, 6)?;
         let names = self.items(header.chars, 1)?.to_vec();
-        let leaps = self.items(header.leaps, width + 4)?;
-        let isstd = self.items(header.isstd, 1)?;
-        let isut = self.items(header.isut, 1)?;
-        let is_set = |flags: &[u8], at: usize| flags.get(at).is_some_and(|&flag| flag != 0);
+        // Leap seconds and the two kinds of indicators, which change no local time type.
+        self.items(header.leaps, width + 4)?;
+        self.items(header.isstd + header.isut, 1)?;
         let mut types = Vec::with_capacity(header.types);
-        for (at, raw) in raw_types.chunks_exact(6).enumerate() {
+        for raw in raw_types.chunks_exact(6) {
             if raw[4] > 1 || usize::from(raw[5]) > header.chars {
                 return Err(Malformed::Index);
             }
@@ -177,15 +148,11 @@ impl<'b> Input<'b> {
                 offset: int(&raw[..4]) as i32,
                 isdst: raw[4] == 1,
                 name: raw[5],
-                isstd: is_set(isstd, at),
-                isut: is_set(isut, at),
             });
         }
-        let leap =
-            |raw: &[u8]| LeapRecord { at: int(&raw[..width]), total: int(&raw[width..]) as i32 };
-        let leaps = leaps.chunks_exact(width + 4).map(leap).collect();
+        let has_leaps = header.leaps > 0;
         let footer = if width == 8 { self.footer()? } else { None };
-        Ok(Tables { times, kinds, types, names, leaps, footer })
+        Ok(Tables { times, kinds, types, names, has_leaps, footer })
     }
 
     /// What follows a newline, up to a NUL or up to the last byte, whatever that is. Two bytes at least must be

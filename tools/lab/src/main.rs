@@ -85,8 +85,8 @@ fn run(experiment: Option<Experiment>) -> Result<()> {
     match experiment {
         None => print(&report::list(&[tz::EXPERIMENT, locale::EXPERIMENT], width())),
         Some(Experiment::Tz { calls, output }) => {
-            let engine = needless_observe::preload_library().map_err(|failure| failure.message);
-            output.write(|| tz::tz(&TzOptions { calls, engine }))
+            let preloaded = needless_observe::preload_library().map_err(|failure| failure.message);
+            output.write(|| tz::tz(&TzOptions { calls, preloaded }))
         }
         Some(Experiment::Locale { options, output }) => output.write(|| locale::locale(&options)),
         Some(Experiment::SubjectRun { function, calls, etc_localtime }) => {

@@ -72,7 +72,7 @@ pub(crate) struct SubjectRun<'a> {
     /// One of [`ETC_LOCALTIME`](crate::subject::ETC_LOCALTIME); `None`: the machine's own.
     pub(crate) etc_localtime: Option<&'a str>,
     /// The library to preload.
-    pub(crate) engine: Option<&'a std::path::Path>,
+    pub(crate) preloaded: Option<&'a std::path::Path>,
 }
 
 /// What a subject printed.
@@ -105,7 +105,7 @@ impl SubjectRun<'_> {
         };
         let mut all: Vec<_> = std::env::vars_os().filter(kept).collect();
         all.extend(self.tz.map(|tz| ("TZ".into(), tz.into())));
-        all.extend(self.engine.map(|library| ("LD_PRELOAD".into(), library.into())));
+        all.extend(self.preloaded.map(|library| ("LD_PRELOAD".into(), library.into())));
         all
     }
 
@@ -127,22 +127,22 @@ impl SubjectRun<'_> {
             let said = said.trim().trim_start_matches("needless-lab: ");
             return Err(if said.is_empty() { done.status.to_string() } else { said.to_owned() });
         }
-        let (measured, engine) = parse(&String::from_utf8_lossy(&done.stdout))
+        let (measured, preloaded) = parse(&String::from_utf8_lossy(&done.stdout))
             .ok_or("our own program printed no figures")?;
-        match (self.engine, engine) {
+        match (self.preloaded, preloaded) {
             (Some(library), false) => Err(format!("{} was not loaded", library.display())),
             _ => Ok(measured),
         }
     }
 }
 
-/// What [`subject`](crate::subject::subject) printed, and whether the engine was loaded.
+/// What [`subject`](crate::subject::subject) printed, and whether the library was loaded.
 fn parse(line: &str) -> Option<(Measured, bool)> {
     let mut words = line.trim().splitn(5, ' ');
     let mut number = || words.next()?.parse().ok();
     let spent = Spent { real: number()?, user: number()?, sys: number()?, ..Spent::default() };
-    let engine = words.next()? == "true";
-    Some((Measured { spent, library: words.next()?.to_owned() }, engine))
+    let preloaded = words.next()? == "true";
+    Some((Measured { spent, library: words.next()?.to_owned() }, preloaded))
 }
 
 /// The one that took the least CPU time.
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn lines_of_subjects() {
-        let (measured, engine) = parse("30 10 20 true glibc 2.36\n").unwrap();
-        assert_eq!((measured.spent.real, measured.spent.cpu(), engine), (30, 30, true));
+        let (measured, preloaded) = parse("30 10 20 true glibc 2.36\n").unwrap();
+        assert_eq!((measured.spent.real, measured.spent.cpu(), preloaded), (30, 30, true));
         assert_eq!(measured.library, "glibc 2.36");
         for wrong in ["", "1 2 x true glibc", "1 2 3", "1 2 3 true"] {
             assert!(parse(wrong).is_none(), "{wrong}");

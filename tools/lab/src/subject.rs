@@ -48,8 +48,8 @@ pub(crate) fn subject(
     let spent = spend(function, calls).ok_or_else(|| format!("{function}: no such function"))?;
     // If the library of LD_PRELOAD could not be loaded, the C library's functions were called.
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let engine = maps.contains("libneedless_localtime.so");
-    writeln!(std::io::stdout(), "{} {engine} {}", spent.line(), library())
+    let preloaded = maps.contains("libneedless_localtime.so");
+    writeln!(std::io::stdout(), "{} {preloaded} {}", spent.line(), library())
         .map_err(|error| format!("cannot print: {error}"))
 }
 

@@ -12,12 +12,12 @@ use std::path::PathBuf;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "tz",
-    summary: "What conversions of time ask the kernel and what they cost, with TZ set and unset, and with the engine of needless preload.",
+    summary: "What conversions of time ask the kernel and what they cost, with TZ set and unset, and with needless preload.",
     source: "packagecloud's blog, \"How setting the TZ environment variable avoids thousands of system calls\", 2017; \
              a Japanese blog, \"The riddle of the TZ variable\", 2015; InterSystems' forum, \"Linux TZ environment \
              variable not being set and the impact to Caché\", 2016",
     needs: "glibc; tzdata; the right to mount in a private namespace for the rows where /etc/localtime is \
-            Tokyo's; libneedless_localtime.so for the column of the engine",
+            Tokyo's; libneedless_localtime.so for the column of needless preload",
 };
 
 /// How to measure.
@@ -25,8 +25,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 pub(crate) struct TzOptions {
     /// Calls of each row, at least 1. The source of 2015 made 10⁸.
     pub(crate) calls: u64,
-    /// The preload library, or why there is none.
-    pub(crate) engine: Result<PathBuf, String>,
+    /// The library of `needless preload`, or why there is none.
+    pub(crate) preloaded: Result<PathBuf, String>,
 }
 
 /// How often each row is measured. The least CPU time is reported: other work of the machine only adds to it.
@@ -38,14 +38,14 @@ const ROUNDS: usize = 5;
 /// When our own program cannot run as a subject.
 pub(crate) fn tz(options: &TzOptions) -> Result<Results, String> {
     let mut results = Results::of(EXPERIMENT);
-    let options = &TzOptions { engine: loads(&options.engine), ..options.clone() };
-    if let Err(why) = &options.engine {
-        results.skipped.push(format!("the column of the engine: {why}"));
+    let options = &TzOptions { preloaded: loads(&options.preloaded), ..options.clone() };
+    if let Err(why) = &options.preloaded {
+        results.skipped.push(format!("the column of needless preload: {why}"));
     }
     if cfg!(not(target_env = "gnu")) {
         results.notes.push(
-            "This program was built for musl, so these are musl's functions: a build for glibc is needed to measure glibc's \
-             and the engine."
+            "This program was built for musl, so these are musl's functions: a build for glibc is needed to measure glibc's, \
+             with needless preload and without."
                 .into(),
         );
     }
@@ -56,38 +56,38 @@ pub(crate) fn tz(options: &TzOptions) -> Result<Results, String> {
     Ok(results)
 }
 
-/// The engine, if our own program can load it.
-fn loads(engine: &Result<PathBuf, String>) -> Result<PathBuf, String> {
+/// The library, if our own program can load it.
+fn loads(preloaded: &Result<PathBuf, String>) -> Result<PathBuf, String> {
     if cfg!(any(not(target_env = "gnu"), target_feature = "crt-static")) {
         return Err(
             "this program is linked statically or with musl, and LD_PRELOAD has no effect on it"
                 .into(),
         );
     }
-    let library = engine.clone()?;
-    SubjectRun { function: "time", calls: 1, engine: Some(&library), ..SubjectRun::default() }
+    let library = preloaded.clone()?;
+    SubjectRun { function: "time", calls: 1, preloaded: Some(&library), ..SubjectRun::default() }
         .measure()?;
     Ok(library)
 }
 
-/// What the subjects cost with the C library's own functions and with the engine's, the least of [`ROUNDS`].
+/// What the subjects cost without the preloaded library and with it, the least of [`ROUNDS`].
 /// They take turns: if the machine becomes slower, it does so for all of them.
 fn in_turn(
     subjects: &[SubjectRun<'_>],
-    engine: Option<&std::path::Path>,
+    preloaded: Option<&std::path::Path>,
 ) -> Result<Vec<(Measured, Option<Measured>)>, String> {
     let mut own = vec![Vec::new(); subjects.len()];
-    let mut engines = own.clone();
+    let mut preloads = own.clone();
     for _ in 0..ROUNDS {
         for (at, subject) in subjects.iter().enumerate() {
             own[at].push(subject.measure()?);
-            if let Some(library) = engine {
-                engines[at].push(SubjectRun { engine: Some(library), ..*subject }.measure()?);
+            if let Some(library) = preloaded {
+                preloads[at].push(SubjectRun { preloaded: Some(library), ..*subject }.measure()?);
             }
         }
     }
-    let pairs = own.into_iter().zip(engines);
-    Ok(pairs.filter_map(|(own, engine)| Some((least(own)?, least(engine)))).collect())
+    let pairs = own.into_iter().zip(preloads);
+    Ok(pairs.filter_map(|(own, preloaded)| Some((least(own)?, least(preloaded)))).collect())
 }
 
 /// System calls of one more call of the function, after the zone has been read: those of 200 calls minus

@@ -12,8 +12,7 @@ use std::process::Command;
 pub(crate) fn lab(root: &Path, words: &[&str]) -> Result<()> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let build = root.join("libneedless/preload/build-so");
-    let built =
-        Command::new(&build).arg(target.join("release")).args(["--quiet", "--locked"]).status();
+    let built = Command::new(&build).arg(target.join("release")).status();
     ensure!(built.context("cannot run build-so")?.success(), "{} failed", build.display());
     let mut lab = Command::new(env!("CARGO"));
     lab.args("run --quiet --release --locked --package needless-lab --manifest-path".split(' '));

@@ -79,6 +79,28 @@ fn a_command_that_preload_cannot_help_runs_as_it_is_with_a_message() {
     }
 }
 
+/// A C program with AddressSanitizer ends at its start where another library comes before its runtime.
+#[test]
+fn a_program_with_address_sanitizer_runs_without() {
+    library();
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("program.c");
+    let program = folder.path().join("program");
+    let text = "#include <stdio.h>\n#include <time.h>\nint main(void) { time_t t = 0; puts(localtime(&t) ? \"runs\" : \"\"); }\n";
+    std::fs::write(&source, text).unwrap();
+    let made =
+        command("cc").arg("-fsanitize=address").arg(&source).arg("-o").arg(&program).output();
+    let made = made.unwrap().status.success();
+    if needed(made.then_some(()).ok_or("cc has no AddressSanitizer".to_owned())).is_none() {
+        return;
+    }
+    let done = command(NEEDLESS).args(["preload", "--"]).arg(&program).output().unwrap();
+    assert_eq!(stdout(&done), "runs\n", "{}", stderr(&done));
+    assert!(done.status.success());
+    let said = assert_one_line(&done);
+    assert!(said.contains("AddressSanitizer") && said.contains("it runs without"), "{said}");
+}
+
 #[test]
 fn a_wrapper_passes_the_library_on_to_its_children() {
     library();

@@ -37,9 +37,9 @@ pub(crate) fn library() -> &'static Path {
     LIBRARY.get_or_init(|| {
         let out = made_in().join("so");
         let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("build-so"));
-        script.arg(&out).env("CARGO", env!("CARGO"));
-        if let Some([target, compiler, _]) = other_machine() {
-            script.args(["--target", &target]).env("CC", compiler);
+        script.arg(&out);
+        if let Some([_, compiler, _]) = other_machine() {
+            script.env("CC", compiler);
         }
         let built = script.output().expect("build-so runs");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -57,9 +57,7 @@ pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
     let made = out.join(format!("{name}{suffix}.{process}.{number}"));
     let target = out.join(format!("{name}{suffix}"));
-    // Another for `make asan`.
-    let ours = || std::env::var("PRELOAD_TEST_CC").unwrap_or_else(|_| "cc".to_owned());
-    let compiler = other_machine().map_or_else(ours, |[_, compiler, _]| compiler);
+    let compiler = other_machine().map_or_else(|| "cc".to_owned(), |[_, compiler, _]| compiler);
     let cc = words(&compiler)
         .args(["-O1", "-w", "-pthread", "-o"])
         .arg(&made)

@@ -1,10 +1,7 @@
-//! The tests of this crate that see it from outside: one program, so that what they share is compiled once.
+//! The tests of this crate: one program, so that what they share is compiled once.
 
+mod boundary;
 mod calls;
 mod common;
 mod cpython;
-mod daemons;
-mod environment;
-mod oracle;
-mod rights;
 mod same;

@@ -40,12 +40,12 @@ pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), Stri
             zones.iter().map(|tz| SubjectRun { function, calls, tz: *tz, ..SubjectRun::default() })
         })
         .collect();
-    let measured = in_turn(&subjects, options.engine.as_deref().ok())?;
+    let measured = in_turn(&subjects, options.preloaded.as_deref().ok())?;
     let rows: Vec<_> = measured.chunks(zones.len()).collect();
     let asked: Vec<Vec<Option<f64>>> =
         subjects.chunks(zones.len()).map(|of| of.iter().map(asks).collect()).collect();
     explain(&asked, results);
-    results.notes.extend(engine(calls, rows.first()));
+    results.notes.extend(preloaded(calls, rows.first()));
     results.tables.push(table(calls, &rows, &asked));
     Ok(())
 }
@@ -57,7 +57,7 @@ fn table(
 ) -> Table {
     let column = Column::new;
     let mut columns = vec![column("", "calls of")];
-    for group in ["asks", "here, µs/call", "engine, µs/call"] {
+    for group in ["asks", "here, µs/call", "preloaded, µs/call"] {
         columns.extend(["unset", "Moscow"].map(|name| column(group, name)));
     }
     columns.push(column("2016, µs/call", "as"));
@@ -75,9 +75,7 @@ fn table(
             _ => Cell::Missing,
         }));
         row.extend([0, 1].map(|at| micro(measured.get(at).map(|(own, _)| own))));
-        row.extend(
-            [0, 1].map(|at| micro(measured.get(at).and_then(|(_, engine)| engine.as_ref()))),
-        );
+        row.extend([0, 1].map(|at| micro(measured.get(at).and_then(|(_, with)| with.as_ref()))));
         row.push(like.map_or(Cell::Missing, |(name, _)| Cell::Text(name.to_owned())));
         let of_2016 = like.map(|(_, figures)| figures);
         row.extend([0, 1].map(|at| of_2016.map_or(Cell::Missing, |of| Cell::Decimal(of[at], 2))));
@@ -95,15 +93,15 @@ fn table(
     }
 }
 
-/// InterSystems made its own functions faster; the engine does that for all functions.
-fn engine(calls: u64, first: Option<&&[(Measured, Option<Measured>)]>) -> Option<String> {
-    let (own, engine) = first?.first()?;
+/// InterSystems made its own functions faster; preloading does that without a change of the program.
+fn preloaded(calls: u64, first: Option<&&[(Measured, Option<Measured>)]>) -> Option<String> {
+    let (own, with) = first?.first()?;
     let each = |of: &Measured| of.spent.cpu() as f64 / calls as f64 / 1e3;
-    let (own, engine) = (each(own), each(engine.as_ref()?));
-    (engine * super::why::CLEARLY < own).then(|| {
+    let (own, with) = (each(own), each(with.as_ref()?));
+    (with * super::why::CLEARLY < own).then(|| {
         format!(
             "InterSystems wrote its own date functions for Caché: a benchmark then took 0.40 s instead of 22.60, TZ unset both \
-             times. The engine does the same for any program with glibc: {} takes {engine:.3} µs instead of {own:.3} here, \
+             times. needless preload does so for any program with glibc: {} takes {with:.3} µs instead of {own:.3} here, \
              TZ unset both times.",
             FUNCTIONS[0].0
         )

@@ -36,7 +36,7 @@ pub(super) struct RiddleRow {
     pub(super) setting: usize,
     pub(super) function: usize,
     pub(super) own: Measured,
-    pub(super) engine: Option<Measured>,
+    pub(super) preloaded: Option<Measured>,
     /// System calls of one more conversion.
     pub(super) asks: Option<f64>,
 }
@@ -49,7 +49,7 @@ pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), Stri
             calls: options.calls,
             tz: by.tz,
             etc_localtime: by.etc_localtime,
-            engine: None,
+            preloaded: None,
         };
         if by.etc_localtime.is_some()
             && let Err(why) = (SubjectRun { calls: 1, ..subject("time") }).measure()
@@ -67,15 +67,15 @@ pub(super) fn add(options: &TzOptions, results: &mut Results) -> Result<(), Stri
     }
     step("localtime, localtime_r and gmtime under four settings");
     let only: Vec<SubjectRun<'_>> = subjects.iter().map(|(.., subject)| *subject).collect();
-    let measured = in_turn(&only, options.engine.as_deref().ok())?;
+    let measured = in_turn(&only, options.preloaded.as_deref().ok())?;
     let lines: Vec<RiddleRow> = subjects
         .iter()
         .zip(measured)
-        .map(|((setting, function, subject), (own, engine))| RiddleRow {
+        .map(|((setting, function, subject), (own, preloaded))| RiddleRow {
             setting: *setting,
             function: *function,
             own,
-            engine,
+            preloaded,
             asks: asks(subject),
         })
         .collect();
@@ -96,7 +96,7 @@ fn table(calls: u64, lines: &[RiddleRow]) -> Table {
     columns
         .extend(["real s", "user s", "sys s", "ns/call", "asks"].map(|name| column("here", name)));
     columns.extend(["real s", "user s", "sys s", "ns/call"].map(|name| column("2015", name)));
-    columns.push(column("engine", "ns/call"));
+    columns.push(column("preloaded", "ns/call"));
     let rows = lines.iter().map(|line| {
         let spent = line.own.spent;
         let seconds = |ns: u64| Cell::Decimal(ns as f64 / 1e9, 3);
@@ -112,11 +112,9 @@ fn table(calls: u64, lines: &[RiddleRow]) -> Table {
         ];
         row.extend(of_2015.map(|seconds| Cell::Decimal(seconds, 1)));
         row.push(per_call((of_2015[1] + of_2015[2]) * 1e9, CALLS_OF_2015));
-        row.push(
-            line.engine
-                .as_ref()
-                .map_or(Cell::Missing, |engine| per_call(engine.spent.cpu() as f64, calls as f64)),
-        );
+        row.push(line.preloaded.as_ref().map_or(Cell::Missing, |preloaded| {
+            per_call(preloaded.spent.cpu() as f64, calls as f64)
+        }));
         row
     });
     Table {

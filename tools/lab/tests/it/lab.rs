@@ -125,7 +125,7 @@ fn tz_has_the_rows_of_its_sources_and_leaves_the_machine_alone() {
 /// Without the preload library beside the program, the report says that its column is missing.
 #[test]
 #[ignore = "long: measures for a minute"]
-fn the_column_of_the_engine_is_there_or_reported_missing() {
+fn the_preloaded_column_is_there_or_reported_missing() {
     let folder = tempfile::tempdir().unwrap();
     let lonely = folder.path().join("needless-lab");
     copy(LAB, &lonely);
@@ -135,9 +135,9 @@ fn the_column_of_the_engine_is_there_or_reported_missing() {
     };
     let without = run();
     assert!(texts(&without, "skipped").contains("libneedless/preload/build-so"), "{without:#}");
-    assert!(table(&without, "2015").iter().all(|row| cell(row, "engine ns/call").is_null()));
+    assert!(table(&without, "2015").iter().all(|row| cell(row, "preloaded ns/call").is_null()));
 
-    // A library that cannot be loaded must not count as the engine.
+    // A library that cannot be loaded must not count as loaded.
     let library = folder.path().join("libneedless_localtime.so");
     std::fs::write(&library, "no library").unwrap();
     let broken = run();
@@ -145,12 +145,12 @@ fn the_column_of_the_engine_is_there_or_reported_missing() {
 
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../libneedless/preload/build-so");
     let built = Path::new(LAB).with_file_name("");
-    let done = Command::new(script).arg(&built).env("CARGO", env!("CARGO")).output().unwrap();
+    let done = Command::new(script).arg(&built).output().unwrap();
     assert!(done.status.success(), "{}", stderr(&done));
     copy(built.join("libneedless_localtime.so").to_str().unwrap(), &library);
     let with = run();
-    assert_eq!(texts(&with, "skipped").find("engine"), None, "{with:#}");
-    assert!(table(&with, "2015").iter().all(|row| cell(row, "engine ns/call").is_number()));
+    assert_eq!(texts(&with, "skipped").find("preload"), None, "{with:#}");
+    assert!(table(&with, "2015").iter().all(|row| cell(row, "preloaded ns/call").is_number()));
 }
 
 /// The words that run a command without the right to mount, also in a private namespace: as root without
