@@ -8,7 +8,7 @@ use crate::tree::{Count, Effect, InFlight, ThreadGroup};
 use crate::untraced::{self, Changed};
 use needless_model::{Answer, Builder, CallId, Errno, Loss, ProcId, Query, Question};
 use needless_syscalls::{
-    Abi, CallKind, Classifier, Decider, Moves, PR_SET_SECCOMP, SeccompMode, Shape, X32_BIT,
+    Abi, Call, CallKind, Classifier, Decider, Moves, PR_SET_SECCOMP, SeccompMode, Shape, X32_BIT,
     seccomp_mode,
 };
 
@@ -80,6 +80,13 @@ impl PathCalls {
             due: Due::default(),
             absolute: String::new(),
         }
+    }
+
+    /// The call with this number, and whether its pointers have 64 bits.
+    pub(crate) fn call(&self, arch: u32, nr: u64) -> Option<(Call, bool)> {
+        let abi = self.abis.iter().find(|abi| abi.audit == arch)?;
+        let call = *abi.calls.get((nr & !X32_BIT) as usize)?;
+        Some((call?, abi.is_64bit))
     }
 
     /// Whether the calls of this `AUDIT_ARCH_*` have names.
@@ -158,7 +165,6 @@ impl PathCalls {
                         let all_threads = args[0] != PR_SET_SECCOMP && args[1] & TSYNC != 0;
                         Effect::Filter { all_threads }
                     }
-                    Some(SeccompMode::Dispatch) => Effect::Dispatch,
                     None => Effect::None,
                 }
             }

@@ -1,7 +1,7 @@
 //! The last resort: lets traced threads run without observing them.
 
 use crate::filter::OURS;
-use crate::patch::leave_uncounted;
+use crate::patch::{leave_uncounted, stop_counting};
 use crate::sys::{self, Resume, Tid};
 use needless_model::Exit;
 use nix::errno::Errno;
@@ -27,6 +27,10 @@ pub(crate) fn drain(
                 {
                     // A filter of the command asks for a tracer of its own, and there is none.
                     let _ = sys::refuse_call(waited.tid);
+                }
+                if waited.status >> 16 == libc::PTRACE_EVENT_SECCOMP {
+                    // It may be about to start a thread, or to install a filter.
+                    stop_counting(waited.tid);
                 }
                 if waited.status >> 16 == libc::PTRACE_EVENT_STOP {
                     at_stop(waited.tid);

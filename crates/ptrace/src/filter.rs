@@ -1,10 +1,12 @@
 //! The seccomp filter: which calls stop for the tracer.
 
+use crate::ending::{Ending, Range};
 use libc::{
-    BPF_ABS, BPF_ALU, BPF_AND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET,
-    BPF_W, SECCOMP_RET_ALLOW, SECCOMP_RET_TRACE, sock_filter,
+    BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET,
+    BPF_K, BPF_LD, BPF_MISC, BPF_NEG, BPF_RET, BPF_TAX, BPF_W, BPF_X, CLONE_THREAD, CLONE_VFORK,
+    CLONE_VM, SECCOMP_RET_ALLOW, SECCOMP_RET_TRACE, sock_filter,
 };
-use needless_syscalls::{Abi, Call, Condition, X32_BIT};
+use needless_syscalls::{Abi, Call, Condition, Flags, X32_BIT};
 
 /// What the filter returns in the lower 16 bits if a call must stop ("NL"): a filter of the command's
 /// own may ask for its tracer, too, and it has none.
@@ -20,12 +22,12 @@ const ARGS: u32 = 16;
 /// The filter program for `abis`: the calls that rules need stop, all others run untouched, calls
 /// of an unknown ABI too.
 ///
-/// A binary search, with only the instructions that the kernel's cache of always-allowed calls
-/// understands (Linux 5.11): for most calls the filter does not run.
+/// A binary search. What does not depend on arguments is decided with only the instructions that the kernel's cache of
+/// always-allowed calls understands (Linux 5.11): for most calls the filter does not run.
 pub(crate) fn program(abis: &[Abi], exempt: Option<Exempt>) -> Vec<sock_filter> {
     let mut code = vec![load(ARCH)];
     for (nth, abi) in abis.iter().enumerate() {
-        let body = of_abi(abi, exempt.filter(|_| nth == 0));
+        let body = of_abi(abi, exempt, nth == 0);
         code.push(jump(BPF_JEQ, abi.audit, 1, 0));
         code.push(skip(body.len()));
         code.extend(body);
@@ -42,10 +44,10 @@ pub(crate) struct Exempt {
     /// This call stops if it comes from `reports_from`.
     pub(crate) report: u32,
     pub(crate) reports_from: u64,
-    /// The upper half of addresses of what is mapped for patches: who maps or unmaps something that may reach it stops.
-    pub(crate) region_high: u32,
-    /// A flag of mmap(2) with which it does not.
-    pub(crate) ours: u32,
+    /// What is mapped for patches has this upper half of its address, or starts at a page whose address has these low
+    /// 31 bits: who changes something that may reach it stops.
+    pub(crate) high: u32,
+    pub(crate) low: u32,
 }
 
 /// When a call stops.
@@ -56,24 +58,21 @@ enum Stop {
     Except(u64),
     /// If it comes from here.
     From(u64),
-    /// If memory from the first argument on, as long as the second, may reach addresses with this upper half, unless the
-    /// fourth has these bits; else if the condition holds.
-    IfOrReaches(Condition, u32, u32),
+    /// If patched sites may not stay after it, or on the condition.
+    IfEnding(Ending, Option<Condition>, Exempt),
 }
 
-fn of_abi(abi: &Abi, exempt: Option<Exempt>) -> Vec<sock_filter> {
-    let when = |call: &Call| match (exempt, call.kind.stops()?) {
-        (Some(exempt), condition) if call.name == "mmap" => {
-            Some(Stop::IfOrReaches(condition, exempt.region_high, exempt.ours))
+fn of_abi(abi: &Abi, exempt: Option<Exempt>, is_own: bool) -> Vec<sock_filter> {
+    let when = |call: &Call| {
+        let condition = call.kind.stops();
+        match (exempt, Ending::of(call, abi.is_64bit)) {
+            (Some(exempt), _) if is_own && crate::patch::patchable(call).is_some() => {
+                Some(Stop::Except(exempt.calls_from))
+            }
+            (Some(exempt), Some(ending)) => Some(Stop::IfEnding(ending, condition, exempt)),
+            _ if is_for_children(call) => None,
+            _ => condition.map(Stop::If),
         }
-        (Some(exempt), condition) if call.name == "munmap" => {
-            Some(Stop::IfOrReaches(condition, exempt.region_high, 0))
-        }
-        (Some(exempt), Condition::Always) if crate::patch::patchable(call).is_some() => {
-            Some(Stop::Except(exempt.calls_from))
-        }
-        _ if is_for_children(call) => None,
-        (_, condition) => Some(Stop::If(condition)),
     };
     let mut stops: Vec<(u32, Stop)> = abi
         .calls
@@ -81,7 +80,8 @@ fn of_abi(abi: &Abi, exempt: Option<Exempt>) -> Vec<sock_filter> {
         .enumerate()
         .filter_map(|(nr, call)| Some((nr as u32, when(call.as_ref()?)?)))
         .collect();
-    stops.extend(exempt.map(|exempt| (exempt.report, Stop::From(exempt.reports_from))));
+    let report = exempt.filter(|_| is_own);
+    stops.extend(report.map(|exempt| (exempt.report, Stop::From(exempt.reports_from))));
     stops.sort_by_key(|(nr, _)| *nr);
     // x32 differs from x86-64 by one bit; other ABIs have no numbers that large.
     let mut code = vec![load(NR), instruction(BPF_ALU | BPF_AND | BPF_K, 0, 0, !(X32_BIT as u32))];
@@ -112,22 +112,7 @@ fn search(stops: &[(u32, Stop)]) -> Vec<sock_filter> {
         let hit = match *when {
             Stop::If(condition) => stop(condition),
             Stop::Except(address) => from(address, SECCOMP_RET_ALLOW, STOP),
-            Stop::IfOrReaches(condition, high, unless) => {
-                // What is shorter than 4 GiB can begin in the 4 GiB before these addresses.
-                let mut code = vec![
-                    load(high_word(1)),
-                    jump(BPF_JEQ, 0, 0, 3),
-                    load(high_word(0)),
-                    jump(BPF_JEQ, high, 1, 0),
-                    jump(BPF_JEQ, high - 1, 0, 4),
-                    load(low_word(3)),
-                    jump(BPF_JSET, unless, 1, 0),
-                    ret(STOP),
-                    ret(SECCOMP_RET_ALLOW),
-                ];
-                code.extend(stop(condition));
-                code
-            }
+            Stop::IfEnding(ending, condition, exempt) => if_ending(ending, condition, exempt),
             Stop::From(address) => from(address, STOP, SECCOMP_RET_ALLOW),
         };
         code.push(jump(BPF_JEQ, *nr, 0, hit.len() as u8));
@@ -148,6 +133,62 @@ fn from(address: u64, there: u32, elsewhere: u32) -> Vec<sock_filter> {
         ret(there),
         ret(elsewhere),
     ]
+}
+
+fn if_ending(ending: Ending, when: Option<Condition>, exempt: Exempt) -> Vec<sock_filter> {
+    let (mut code, when) = match (ending, when) {
+        // All of these options.
+        (Ending::Restricts(Condition::OneOf(at, bits)), Some(Condition::OneOf(_, others))) => {
+            (Vec::new(), Some(Condition::OneOf(at, bits | others)))
+        }
+        (Ending::Restricts(condition), _) => (Vec::new(), Some(condition)),
+        // As `shares` says.
+        (Ending::Shares(Flags::Argument), when) => {
+            let code = vec![
+                load(low_word(0)),
+                jump(BPF_JSET, CLONE_THREAD as u32, 2, 0),
+                jump(BPF_JSET, CLONE_VM as u32, 0, 2),
+                jump(BPF_JSET, CLONE_VFORK as u32, 1, 0),
+                ret(STOP),
+            ];
+            (code, when)
+        }
+        (Ending::Shares(Flags::Structure), _) => (Vec::new(), Some(Condition::Always)),
+        (Ending::Changes(ranges), when) => {
+            (ranges.iter().flat_map(|range| if_reaches(*range, exempt)).collect(), when)
+        }
+    };
+    code.extend(when.map_or_else(|| vec![ret(SECCOMP_RET_ALLOW)], stop));
+    code
+}
+
+/// Stops a call if `range` of its arguments may reach what is mapped for patches. Its start is a multiple of the size of
+/// a page, or the call fails.
+fn if_reaches(range: Range, exempt: Exempt) -> Vec<sock_filter> {
+    const LOW_31: u32 = 0x7fff_ffff;
+    let reaches = vec![
+        load(high_word(range.length)),
+        jump(BPF_JEQ, 0, 0, 10),
+        // What is shorter than 4 GiB can begin in the 4 GiB before.
+        load(high_word(range.start)),
+        jump(BPF_JEQ, exempt.high, 8, 0),
+        jump(BPF_JEQ, exempt.high.wrapping_sub(1), 7, 0),
+        // How far the next such page is from its start.
+        load(low_word(range.start)),
+        instruction(BPF_ALU | BPF_NEG, 0, 0, 0),
+        instruction(BPF_ALU | BPF_ADD | BPF_K, 0, 0, exempt.low),
+        instruction(BPF_ALU | BPF_AND | BPF_K, 0, 0, LOW_31),
+        instruction(BPF_MISC | BPF_TAX, 0, 0, 0),
+        load(low_word(range.length)),
+        instruction(BPF_JMP | BPF_JGT | BPF_X, 0, 1, 0),
+        ret(STOP),
+    ];
+    let mut code = Vec::new();
+    if let Some((at, bits)) = range.if_set {
+        code.extend([load(low_word(at)), jump(BPF_JSET, bits, 0, reaches.len() as u8)]);
+    }
+    code.extend(reaches);
+    code
 }
 
 fn stop(when: Condition) -> Vec<sock_filter> {
@@ -231,7 +272,7 @@ mod tests {
         data.extend(arch.to_ne_bytes());
         data.extend(ip.to_ne_bytes());
         args.iter().for_each(|a| data.extend(a.to_ne_bytes()));
-        let (mut at, mut a) = (0, 0u32);
+        let (mut at, mut a, mut x) = (0, 0u32, 0u32);
         loop {
             let i = &code[at];
             at += 1;
@@ -242,6 +283,10 @@ mod tests {
                     a = u32::from_ne_bytes(data[k..k + 4].try_into().unwrap());
                 }
                 c if c == BPF_ALU | BPF_AND | BPF_K => a &= i.k,
+                c if c == BPF_ALU | BPF_ADD | BPF_K => a = a.wrapping_add(i.k),
+                c if c == BPF_ALU | BPF_NEG => a = a.wrapping_neg(),
+                c if c == BPF_MISC | BPF_TAX => x = a,
+                c if c == BPF_JMP | BPF_JGT | BPF_X => at += test(a > x),
                 c if c == BPF_JMP | BPF_JEQ | BPF_K => at += test(a == i.k),
                 c if c == BPF_JMP | BPF_JGE | BPF_K => at += test(a >= i.k),
                 c if c == BPF_JMP | BPF_JSET | BPF_K => at += test(a & i.k != 0),
@@ -255,7 +300,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn from_the_stub_a_call_need_not_stop_and_its_report_does() {
-        let exempt = crate::patch::exempt();
+        let exempt = crate::patch::exempt().unwrap();
         let abis = abis();
         let code = program(&abis, Some(exempt));
         let action = |abi: usize, ip: u64, nr: i64, args| {
@@ -271,20 +316,69 @@ mod tests {
         assert_eq!(action(0, stub, libc::SYS_unlink, [0; 6]), STOP);
         assert_eq!(action(0, exempt.reports_from, libc::SYS_getppid, [0; 6]), STOP);
         assert_eq!(action(0, elsewhere, libc::SYS_getppid, [0; 6]), SECCOMP_RET_ALLOW);
-        let room = u64::from(exempt.region_high) << 32;
-        let far_below = [4096, room, 0, 0, 0, 0];
-        for reaches in [[room, 1, 0, 0, 0, 0], [room - 4096, 8192, 0, 0, 0, 0], far_below] {
-            assert_eq!(action(0, elsewhere, libc::SYS_mmap, reaches), STOP, "{reaches:x?}");
-            assert_eq!(action(0, elsewhere, libc::SYS_munmap, reaches), STOP, "{reaches:x?}");
-        }
-        let library = [0x7f12_3456_7000, 4096, 0, 0, 0, 0];
-        assert_eq!(action(0, elsewhere, libc::SYS_munmap, library), SECCOMP_RET_ALLOW);
-        assert_eq!(action(0, elsewhere, libc::SYS_mmap, library), SECCOMP_RET_ALLOW);
-        let ours = [room, 1 << 30, 0, u64::from(exempt.ours), 0, 0];
-        assert_eq!(action(0, elsewhere, libc::SYS_mmap, ours), SECCOMP_RET_ALLOW);
-        assert_eq!(action(0, elsewhere, libc::SYS_mmap, [0, 1, 0, 0, 0, 0]), SECCOMP_RET_ALLOW);
         // open of i386, from the same address.
         assert_eq!(action(1, stub, 5, [0; 6]), STOP);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_call_stops_before_it_ends_patching() {
+        let exempt = crate::patch::exempt().unwrap();
+        let (abis, plain) = (abis(), program(&abis(), None));
+        let code = program(&abis, Some(exempt));
+        assert!(code.len() < 4096, "BPF_MAXINSNS");
+        let stops = |abi: usize, nr: i64, args| {
+            let [action, before] =
+                [&code, &plain].map(|code| run(code, abis[abi].audit, nr as u32, args));
+            assert!(action == STOP || before != STOP, "{nr} {args:x?}");
+            action == STOP
+        };
+        let (room, near) = (u64::from(exempt.high) << 32, 0x7f12_0000_0000 | u64::from(exempt.low));
+        let fixed = libc::MAP_FIXED as u64;
+        for (start, length, reaches) in [
+            (room, 1, true),
+            (room - 4096, 8192, true),
+            (4096, room, true),
+            (near, 1, true),
+            (near ^ 1 << 31, 1, true),
+            (near - 4096, 4097, true),
+            (near - 4096, 4096, false),
+            (near + 4096, (1 << 31) - 4096, false),
+            (near + 4096, (1 << 31) - 4095, true),
+            (0x7f12_3456_7000, 4096, false),
+            (0x7f12_3456_7000, 1 << 33, true),
+        ] {
+            let first = [start, length, 0, fixed, 0, 0];
+            for nr in [
+                libc::SYS_mmap,
+                libc::SYS_munmap,
+                libc::SYS_mprotect,
+                libc::SYS_pkey_mprotect,
+                libc::SYS_madvise,
+                libc::SYS_mremap,
+            ] {
+                // Large blocks stop in any case.
+                let large = run(&plain, abis[0].audit, nr as u32, first) == STOP;
+                assert_eq!(stops(0, nr, first), reaches || large, "{nr} {first:x?}");
+            }
+            let moved = |flags| [0x7f12_3456_7000, 4096, length, flags, start, 0];
+            assert_eq!(stops(0, libc::SYS_mremap, moved(2)), reaches, "{start:x} {length:x}");
+            assert!(!stops(0, libc::SYS_mremap, moved(1)));
+        }
+        assert!(!stops(0, libc::SYS_mmap, [near, 4096, 0, 0, 0, 0]), "a hint");
+        let (thread, process, vfork) = (0x3d_0f00, 0x100 | 17, 0x4100 | 17);
+        for (flags, ends) in [(thread, true), (process, true), (vfork, false), (17, false)] {
+            // clone of x86-64, x32 and i386.
+            for (abi, nr) in [(0, 56), (0, 56 | X32_BIT as i64), (1, 120)] {
+                assert_eq!(stops(abi, nr, [flags, 0, 0, 0, 0, 0]), ends, "{flags:x} {nr}");
+            }
+        }
+        for (option, ends) in [(22, true), (26, true), (59, true), (4, true), (15, false)] {
+            assert_eq!(stops(0, libc::SYS_prctl, [option, 0, 0, 0, 0, 0]), ends, "{option}");
+        }
+        assert!(stops(0, libc::SYS_seccomp, [1, 0, 0, 0, 0, 0]));
+        assert!(stops(0, libc::SYS_shmat, [0, 0, 0o40000, 0, 0, 0]));
+        assert!(!stops(0, libc::SYS_shmat, [0, 0, 0o10000, 0, 0, 0]));
     }
 
     #[test]

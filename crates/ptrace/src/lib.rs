@@ -21,6 +21,7 @@ mod channel;
 mod drain;
 mod due;
 mod early;
+mod ending;
 mod error;
 mod filter;
 mod first_stack;

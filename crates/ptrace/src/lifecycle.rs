@@ -31,14 +31,18 @@ impl Tracer<'_> {
         }
     }
 
-    pub(crate) fn forked(&mut self, parent: Tid, child: Tid) {
+    /// `parent` has started `child`; it `waits` until that executes a program or ends, if that was a vfork.
+    pub(crate) fn forked(&mut self, parent: Tid, child: Tid, waits: bool) {
         let Some(at) = self.tree.threads.get(&parent).map(|t| t.group) else { return };
         let tgid = self.tree.group(at).tgid;
         // Or it was taken in without this report.
         let is_new = !self.tree.threads.contains_key(&child);
         match is_new {
-            true if sys::is_thread_of(child, tgid) => self.tree.add_thread(child, at),
-            true => self.add_process(child, at),
+            true if sys::is_thread_of(child, tgid) => {
+                self.tree.add_thread(child, at);
+                self.has_threads(parent, at);
+            }
+            true => self.add_process(child, at, waits),
             false => {}
         }
         if let Some(thread) = self.tree.threads.get_mut(&parent)
@@ -60,13 +64,13 @@ impl Tracer<'_> {
         }
     }
 
-    fn add_process(&mut self, tgid: Tid, parent: usize) {
+    fn add_process(&mut self, tgid: Tid, parent: usize, waits: bool) {
         let image = self.tree.group(parent).image.map(|image| {
             let process = self.builder.process_ref(image).forked(tgid as u32, image);
             self.builder.process(process)
         });
         let child = self.tree.add_group(tgid, image, Some(parent));
-        self.patches_forked(parent, child);
+        self.patches_forked(parent, child, waits);
     }
 
     pub(crate) fn executed(&mut self, tid: Tid, former: Tid) {

@@ -5,10 +5,15 @@
 //! before, and so do calls that the stub does not take: opens that may change something, and every call of a process
 //! whose number in its control page is 0. So a process is left to ptrace by one write.
 //!
+//! A process is patched only while it has one thread and nobody else uses its memory. Then nothing is written where
+//! another thread executes, and nothing that the stub reads vanishes meanwhile. What would change that, or what no code
+//! of ours may meet (a filter, a change of our pages), stops before it is made (`ending.rs`): there the sites become what
+//! they were, and stay so (`process.rs`).
+//!
 //! The tracer empties the tables before it handles a stop. What separates one question from its repetition (a wait, a
 //! change, a new process) is a stop, so the rows are those of a run in which every call stops.
 //!
-//! What the stub needs is mapped by a thread of the process itself (`set_up.rs`), so that the tracer may die meanwhile.
+//! What the stub needs is mapped by the thread itself (`set_up.rs`), so that the tracer may die meanwhile.
 //!
 //! A thread that gets a signal in the stub is first moved out of it (`leave.rs`): no handler, no unwinder and no
 //! `longjmp` sees the stub.
@@ -37,6 +42,7 @@ pub(crate) use layout::patchable;
 pub(crate) use leave::leave_uncounted;
 use needless_model::Loss;
 use needless_syscalls::X32_BIT;
+pub(crate) use process::stop_counting;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -48,14 +54,14 @@ pub(crate) const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
 pub const PATCH_AFTER: u32 = 4;
 
 /// The address from which calls need not stop, and the call and address with which the stub asks for a stop.
-pub(crate) fn exempt() -> crate::filter::Exempt {
-    crate::filter::Exempt {
+pub(crate) fn exempt() -> Option<crate::filter::Exempt> {
+    Some(crate::filter::Exempt {
         calls_from: labels::returned(),
         report: l::REPORT,
         reports_from: labels::reported(),
-        region_high: (l::REGION >> 32) as u32,
-        ours: l::OURS as u32,
-    }
+        high: (l::REGION >> 32) as u32,
+        low: l::NEAR as u32,
+    })
 }
 
 /// What is patched in all processes.
@@ -75,6 +81,8 @@ pub(crate) struct Patches {
     room: Option<Room>,
     /// It is left to ptrace.
     off: bool,
+    /// Why, where that is to be said once it makes so many calls that it matters.
+    unsaid: Option<&'static str>,
     /// How many other processes use its memory: while there are any, its calls stop.
     guests: u32,
     /// The process whose memory it uses, with its position.
@@ -82,7 +90,7 @@ pub(crate) struct Patches {
     map: Rc<site::Map>,
     /// Where the code of `set_up.rs` was written.
     set_up: Option<u64>,
-    /// A thread of it that runs this code.
+    /// It runs this code.
     errand: Option<Errand>,
 }
 
@@ -108,16 +116,10 @@ struct Site {
     /// Where the overwritten instruction is.
     start: u64,
     instruction: [u8; l::JUMP as usize],
+    /// What is there now.
+    jump: [u8; l::JUMP as usize],
     /// The call's number.
     nr: u64,
-}
-
-/// How a site was patched.
-enum Written {
-    /// By this jump.
-    Now([u8; l::JUMP as usize]),
-    /// It will be: the thread was sent to prepare that.
-    Later,
 }
 
 /// Why a site was not patched.
@@ -147,13 +149,18 @@ impl Tracer<'_> {
         self.look_after_errand(tid, at);
         let group = self.tree.group(at);
         let patches = &mut group.patches;
-        let busy = patches.errand.is_some();
-        if group.image.is_none() || group.has_filter || patches.off || patches.guests > 0 {
+        if group.image.is_none() || group.has_filter || group.no_clock || patches.guests > 0 {
             return false;
         }
         // To prepare a process costs as much as some stops: one that makes few calls is not worth it.
         patches.stops = patches.stops.saturating_add(1);
         let is_worth_it = patches.room.is_some() || patches.stops >= after.saturating_mul(after);
+        if patches.off {
+            if is_worth_it && let Some(why) = patches.unsaid.take() {
+                self.say_stops(at, why);
+            }
+            return false;
+        }
         let start = site::start(info);
         let seen = patches.seen.entry(start).or_insert(Seen::Stopped(0));
         match seen {
@@ -162,7 +169,7 @@ impl Tracer<'_> {
                 // It may stop all the same: an open that changes something, a snapshot that is due.
                 let mut there = [0; l::JUMP as usize];
                 read_memory(tid, start, &mut there);
-                if there == *jump || busy {
+                if there == *jump {
                     return false;
                 }
                 // Another library is there now.
@@ -170,34 +177,32 @@ impl Tracer<'_> {
             }
             Seen::Stopped(stops) => *stops += 1,
         }
-        if busy || !matches!(seen, Seen::Stopped(stops) if *stops >= after && is_worth_it) {
+        if !matches!(seen, Seen::Stopped(stops) if *stops >= after && is_worth_it) {
             return false;
         }
-        let seen = match self.patch_site(tid, at, info) {
-            Ok(Written::Now(jump)) => Seen::Patched(jump),
-            Ok(Written::Later) => return true,
-            Err(Refusal::Site) => Seen::Refused,
-            Err(Refusal::Process(why)) => {
-                self.refuse_process(at, why);
-                Seen::Refused
+        match self.patch_site(tid, at, info) {
+            Ok(is_sent) => return is_sent,
+            Err(Refusal::Site) => {
+                self.tree.group(at).patches.seen.insert(start, Seen::Refused);
             }
-        };
-        self.tree.group(at).patches.seen.insert(start, seen);
+            Err(Refusal::Process(why)) => self.take_back(tid, at, Some(why)),
+        }
         false
     }
 
-    /// Leaves the process to ptrace because it cannot be patched.
-    fn refuse_process(&mut self, at: usize, why: &str) {
+    /// Notes why calls of the process at `at` stop.
+    fn say_stops(&mut self, at: usize, why: &str) {
         let group = self.tree.group(at);
-        group.patches.off = true;
-        if let Some(image) = group.image {
-            let name = self.builder.process_ref(image).name();
-            let note = format!("{name} is not patched, so its calls stop: {why}");
-            self.builder.note(note);
-        }
+        let Some(image) = group.image else { return };
+        let patched =
+            if group.patches.room.is_some() { "no longer patched" } else { "not patched" };
+        let name = self.builder.process_ref(image).name();
+        let note = format!("{name} is {patched}, so its calls stop: {why}");
+        self.builder.note(note);
     }
 
-    fn patch_site(&mut self, tid: Tid, at: usize, info: &SyscallInfo) -> Result<Written, Refusal> {
+    /// Overwrites the instruction before the call; or sends the thread to prepare that, and returns `true`.
+    fn patch_site(&mut self, tid: Tid, at: usize, info: &SyscallInfo) -> Result<bool, Refusal> {
         let start = site::start(info);
         let mut bytes = [0; site::LOOKED_AT];
         let read = read_memory(tid, start.wrapping_sub(site::BEFORE), &mut bytes);
@@ -213,10 +218,10 @@ impl Tracer<'_> {
             }
         }
         if patches.room.is_none() {
-            return self.begin_set_up(tid, at, info).map(|()| Written::Later);
+            return self.begin_set_up(tid, at, info).map(|()| true);
         }
         let before = *bytes[1..].first_chunk().ok_or(Refusal::Site)?;
-        self.overwrite(tid, at, info, before)
+        self.overwrite(tid, at, info, before).map(|()| false)
     }
 
     fn overwrite(
@@ -225,36 +230,30 @@ impl Tracer<'_> {
         at: usize,
         info: &SyscallInfo,
         instruction: [u8; l::JUMP as usize],
-    ) -> Result<Written, Refusal> {
+    ) -> Result<(), Refusal> {
         let (start, nr) = (site::start(info), info.nr());
         let shape = self.calls.patchable(nr).ok_or(Refusal::Site)?;
-        let alone = self.tree.is_alone(at);
-        // Other threads may be executing it.
-        if !alone && !site::is_written_at_once(start) || !site::is_in_one_page(start) {
-            return Err(Refusal::Site);
-        }
         let patches = &mut self.tree.group(at).patches;
         let room = patches.room.as_mut().ok_or(Refusal::Site)?;
         let index = room.sites.len() as u64;
         let site_at = labels::sites() + index * l::SITE_BYTES;
         let near = room.near + index * l::FAR_JUMP;
-        if site_at + l::SITE_BYTES > l::WORD_TO_WRITE || near + l::FAR_JUMP > room.near + 4096 {
+        let has_room =
+            site_at + l::SITE_BYTES <= l::CONTROL && near + l::FAR_JUMP <= room.near + 4096;
+        if !has_room || !site::is_in_one_page(start) {
             return Err(Refusal::Site);
         }
         let jump = site::jump(start, near).ok_or(Refusal::Site)?;
         let data = l::data(shape, start, index as u32);
         let code = site::site_code(site_at, l::REGION, instruction, &data).ok_or(Refusal::Site)?;
-        let unwritten = |_| Refusal::Process(WRITTEN);
         thread::write_code(tid, site_at, &code)
             .and_then(|()| thread::write_code(tid, near, &site::far_jump(site_at)))
-            .map_err(unwritten)?;
-        room.sites.push(Site { start, instruction, nr });
-        if alone {
             // One write: this call is made as it is, the next one in the stub.
-            thread::write(tid, start, &jump).map_err(unwritten)?;
-            return Ok(Written::Now(jump));
-        }
-        self.begin_overwrite(tid, at, info, jump).map(|()| Written::Later)
+            .and_then(|()| thread::write(tid, start, &jump))
+            .map_err(|_| Refusal::Process(WRITTEN))?;
+        room.sites.push(Site { start, instruction, jump, nr });
+        patches.seen.insert(start, Seen::Patched(jump));
+        Ok(())
     }
 
     /// Whether the thread is stopped because the stub asks to take a call.
@@ -271,28 +270,33 @@ impl Tracer<'_> {
 
     /// Counts what is in the tables.
     pub(crate) fn take_records(&mut self) {
-        let Some(patching) = &mut self.patching else { return };
+        let Some(patching) = &self.patching else { return };
         if patching.tables.is_empty() {
             return;
         }
         let mut records = Vec::new();
         for table in &patching.tables {
-            table.borrow_mut().take(|record| records.push(record));
+            table.borrow_mut().take(|record| records.push((table.clone(), record)));
         }
         self.count_records(records);
     }
 
-    fn count_records(&mut self, records: Vec<Record>) {
-        let Some(patching) = &mut self.patching else { return };
+    fn count_records(&mut self, records: Vec<(Rc<RefCell<Table>>, Record)>) {
+        let Some(patching) = &self.patching else { return };
         if records.is_empty() {
             return;
         }
         let now = patching.ticks.now(self.started);
-        for record in records {
+        for (table, record) in records {
+            if !table.borrow_mut().allows(record.count) {
+                self.say_written_over();
+                continue;
+            }
             let at = (record.process as usize).wrapping_sub(1);
             let site = match self.tree.is_live(at) {
                 true => {
                     let room = self.tree.group(at).patches.room.as_ref();
+                    let room = room.filter(|room| Rc::ptr_eq(&room.table, &table));
                     room.and_then(|room| room.sites.get(record.site as usize)).copied()
                 }
                 false => None,
@@ -304,14 +308,21 @@ impl Tracer<'_> {
             let times = (now.when(record.first), now.when(record.last));
             let group = self.tree.group(at);
             let stop = self.calls.recorded(&mut self.builder, group, nr, &record, times);
-            let Some(room) = &group.patches.room else { continue };
-            let table = room.table.borrow();
+            let table = table.borrow();
             table.snapshot_after(record.count);
             if stop && self.stacks.wanted {
                 const STOPS: i32 = 8;
                 table.stop_next(STOPS);
             }
         }
+    }
+
+    /// A number in a table cannot be true: it is not counted, but at least one call was lost.
+    fn say_written_over(&mut self) {
+        self.builder.lost(Loss::Uncounted, 1);
+        self.builder.note(
+            "a program wrote into the memory in which its patched call sites count: some of its calls are not counted",
+        );
     }
 }
 

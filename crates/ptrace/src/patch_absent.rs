@@ -8,10 +8,8 @@ use needless_syscalls::{Call, Shape};
 /// After so many stops at a site it is patched.
 pub const PATCH_AFTER: u32 = 4;
 
-pub(crate) fn exempt() -> Exempt {
-    // No program of these machines has addresses that high.
-    let (calls_from, reports_from) = (u64::MAX, u64::MAX);
-    Exempt { calls_from, report: u32::MAX, reports_from, region_high: u32::MAX, ours: 0 }
+pub(crate) fn exempt() -> Option<Exempt> {
+    None
 }
 
 pub(crate) fn is_allowed() -> bool {
@@ -31,6 +29,8 @@ pub(crate) fn leave_uncounted(_: Tid, signal: i32) -> i32 {
     signal
 }
 
+pub(crate) fn stop_counting(_: Tid) {}
+
 impl Patching {
     pub(crate) fn new(_: u32) -> Patching {
         Patching
@@ -46,7 +46,11 @@ impl Tracer<'_> {
         false
     }
 
-    pub(crate) fn make_room(&mut self, _: Tid, _: usize, _: &SyscallInfo) {}
+    pub(crate) fn look_before(&mut self, _: Tid, _: usize, _: &SyscallInfo) {}
+
+    pub(crate) fn has_threads(&mut self, _: Tid, _: usize) {}
+
+    pub(crate) fn take_back(&mut self, _: Tid, _: usize, _: Option<&'static str>) {}
 
     pub(crate) fn reported(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {
         false
@@ -54,13 +58,11 @@ impl Tracer<'_> {
 
     pub(crate) fn take_records(&mut self) {}
 
-    pub(crate) fn patches_forked(&mut self, _: usize, _: usize) {}
+    pub(crate) fn patches_forked(&mut self, _: usize, _: usize, _: bool) {}
 
     pub(crate) fn patches_orphaned(&mut self, _: Tid) {}
 
     pub(crate) fn memory_left(&mut self, _: usize) {}
-
-    pub(crate) fn leave_to_ptrace(&mut self, _: usize) {}
 
     pub(crate) fn ends_in_stub(&mut self, _: Tid) {}
 

@@ -25,7 +25,7 @@ impl Tracer<'_> {
             self.stacks.take(&mut self.builder, tid, group, info, (row, sample));
         }
         match in_flight.effect {
-            Effect::None | Effect::Dispatch => {}
+            Effect::None => {}
             Effect::Barrier => self.builder.barrier(),
             Effect::Directory if result.is_ok() => group.directory = None,
             Effect::Root if result.is_ok() => {

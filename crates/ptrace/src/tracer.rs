@@ -10,7 +10,7 @@ use crate::patch::Patching;
 use crate::roster::Roster;
 use crate::stack::Stacks;
 use crate::sys::{self, Resume, Tid, Waited};
-use crate::tree::{Effect, InFlight, Tree};
+use crate::tree::Tree;
 use crate::{TraceOptions, Traced, filter, patch};
 use needless_launch::{Child, Launch, Original, Prepared};
 use needless_model::{Backend, Builder, Exit, Fact, Facts, ProcId, Stops, Window};
@@ -34,7 +34,7 @@ pub(crate) fn prepare(
     if abis.is_empty() {
         return Err(TraceError::Architecture);
     }
-    let exempt = options.patch_after.map(|_| patch::exempt());
+    let exempt = options.patch_after.and_then(|_| patch::exempt());
     let code = if options.all { Vec::new() } else { filter::program(&abis, exempt) };
     Ok(Prepared::new(launch, code, original)?)
 }
@@ -270,7 +270,8 @@ impl Tracer<'_> {
             libc::PTRACE_EVENT_SECCOMP => self.syscall(tid),
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 if let Ok(child) = sys::event_message(tid) {
-                    self.forked(tid, child as Tid);
+                    let waits = status >> 16 == libc::PTRACE_EVENT_VFORK;
+                    self.forked(tid, child as Tid, waits);
                 }
                 self.go_on(tid, 0);
             }
@@ -334,21 +335,18 @@ impl Tracer<'_> {
             sys::OP_SECCOMP if self.asked(tid, group, &info) => {}
             sys::OP_SECCOMP if self.patch(tid, group, &info) => {}
             sys::OP_ENTRY | sys::OP_SECCOMP => {
-                self.make_room(tid, group, &info);
+                self.look_before(tid, group, &info);
                 let (at, group) = (group, self.tree.group(group));
                 let tgid = group.tgid;
                 let entered = self.calls.begin(&mut self.builder, group, tid, &info, at_ns, false);
                 if entered.sampled.1 > 0 {
                     self.stacks.take(&mut self.builder, tid, group, &info, entered.sampled);
                 }
-                let filters = group.has_filter;
+                let has_filter = group.has_filter;
                 let Entered { in_flight, changed, .. } = entered;
-                let installs = |call: &InFlight| {
-                    matches!(call.effect, Effect::Filter { .. } | Effect::Dispatch)
-                };
-                if filters || in_flight.as_ref().is_some_and(installs) {
+                if has_filter {
                     // It may refuse what the stub calls, or where from.
-                    self.leave_to_ptrace(at);
+                    self.take_back(tid, at, None);
                 }
                 if in_flight.is_some() {
                     let Tree { threads, .. } = &self.tree;

@@ -46,8 +46,6 @@ pub(crate) enum Effect {
     Filter {
         all_threads: bool,
     },
-    /// If it succeeded, calls from outside of one range of addresses become signals.
-    Dispatch,
     /// If it succeeded, there is a process without a tracer.
     Untraced,
     /// If no process comes of it, another filter may have refused the flags as we changed them.
@@ -101,6 +99,8 @@ pub(crate) struct ThreadGroup {
     /// Whether it has a seccomp filter besides ours, which may refuse calls before they stop at ours. So every
     /// call stops, and no answer is assumed.
     pub(crate) has_filter: bool,
+    /// Whether it may not read the time stamp counter, as its children and what it executes then may not either.
+    pub(crate) no_clock: bool,
     /// Its call sites that count themselves.
     pub(crate) patches: Patches,
     /// CPU time of earlier images of this process, in user mode and in the kernel, nanoseconds.
@@ -158,11 +158,6 @@ impl Tree {
         self.groups[at].as_mut().expect("a thread's group lives while the thread does")
     }
 
-    /// Whether the process at `group` has one thread.
-    pub(crate) fn is_alone(&self, group: usize) -> bool {
-        self.threads.values().filter(|thread| thread.group == group).count() == 1
-    }
-
     /// Whether the process at `group` has a seccomp filter besides ours.
     pub(crate) fn has_filter(&self, group: usize) -> bool {
         self.groups[group].as_ref().is_some_and(|group| group.has_filter)
@@ -184,6 +179,7 @@ impl Tree {
             modules: from.and_then(|p| p.modules.clone()),
             arg_state: ArgState::default(),
             has_filter: from.is_some_and(|p| p.has_filter),
+            no_clock: from.is_some_and(|p| p.no_clock),
             patches: Patches::default(),
             earlier: (0, 0),
         };

@@ -25,14 +25,18 @@ pub(crate) enum Changed {
     Memory { address: u64, before: u64 },
 }
 
-/// Whether a child of the call whose entry `tid` is stopped at has a mount namespace of its own.
-pub(crate) fn moves_root(tid: Tid, flags: Flags, info: &SyscallInfo) -> bool {
+/// The flags of the call whose entry `tid` is stopped at; `None`: they cannot be read, also not by the kernel.
+pub(crate) fn flags_of(tid: Tid, flags: Flags, info: &SyscallInfo) -> Option<u64> {
     let [first, ..] = info.args();
-    let flags = match flags {
+    match flags {
         Flags::Argument => Some(first),
         Flags::Structure => read_u64(tid, first),
-    };
-    flags.is_some_and(|flags| flags & CLONE_NEWNS != 0)
+    }
+}
+
+/// Whether a child of the call whose entry `tid` is stopped at has a mount namespace of its own.
+pub(crate) fn moves_root(tid: Tid, flags: Flags, info: &SyscallInfo) -> bool {
+    flags_of(tid, flags, info).is_some_and(|flags| flags & CLONE_NEWNS != 0)
 }
 
 /// Removes the flag from the call whose entry `tid` is stopped at. Returns why its exit then matters, and

@@ -165,8 +165,6 @@ pub const CLONE_NEWNS: u64 = 0x0002_0000;
 
 /// The option of prctl(2) that changes the seccomp mode.
 pub const PR_SET_SECCOMP: u64 = 22;
-/// The option of prctl(2) that makes signals of the calls from outside of one range of addresses.
-const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
 
 /// What a process asks of seccomp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,8 +173,6 @@ pub enum SeccompMode {
     Strict,
     /// One more filter.
     Filter,
-    /// None: that calls from outside of one range of addresses become signals (syscall user dispatch).
-    Dispatch,
 }
 
 /// What a call of [`CallKind::Seccomp`] whose condition holds asks for: prctl(2) and seccomp(2) use different
@@ -189,8 +185,7 @@ pub fn seccomp_mode(args: &[u64; 6]) -> Option<SeccompMode> {
     match (u64::from(args[0] as u32), args[1]) {
         (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) => Some(SeccompMode::Strict),
         (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) => Some(SeccompMode::Filter),
-        (PR_SET_SECCOMP, _) | (PR_SET_SYSCALL_USER_DISPATCH, 0) => None,
-        (PR_SET_SYSCALL_USER_DISPATCH, _) => Some(SeccompMode::Dispatch),
+        (PR_SET_SECCOMP, _) => None,
         (SECCOMP_SET_MODE_STRICT, _) => Some(SeccompMode::Strict),
         (SECCOMP_SET_MODE_FILTER, _) => Some(SeccompMode::Filter),
         _ => None,
@@ -351,10 +346,7 @@ pub fn kind(name: &str, is_64bit: bool) -> CallKind {
         "io_uring_setup" => CallKind::Uring,
         "clone" => CallKind::Clone(Flags::Argument),
         "clone3" => CallKind::Clone(Flags::Structure),
-        "prctl" => CallKind::Seccomp(Condition::OneOf(
-            0,
-            1 << PR_SET_SECCOMP | 1 << PR_SET_SYSCALL_USER_DISPATCH,
-        )),
+        "prctl" => CallKind::Seccomp(Condition::OneOf(0, 1 << PR_SET_SECCOMP)),
         "seccomp" => CallKind::Seccomp(Condition::OneOf(0, 1 << 0 | 1 << 1)),
         _ if Query::of(name).names_path() => CallKind::Path(shape(name, is_64bit)),
         _ => CallKind::Plain,

@@ -79,8 +79,6 @@ fn each_seccomp_mode_is_asked_for_in_two_ways() {
         ("prctl", [22, 2, 0, 0, 0, 0], filter),
         ("prctl", [22, 3, 0, 0, 0, 0], None),
         ("prctl", [38, 1, 0, 0, 0, 0], None),
-        ("prctl", [59, 0, 0, 0, 0, 0], None),
-        ("prctl", [59, 1, 0, 0, 0, 0], Some(SeccompMode::Dispatch)),
         ("seccomp", [0; 6], strict),
         ("seccomp", [1, 0, 0, 0, 0, 0], filter),
         ("seccomp", [2, 0, 0, 0, 0, 0], None),

@@ -47,7 +47,8 @@ impl Moment {
     }
 }
 
-fn ticks() -> u64 {
+/// The counter now.
+pub(super) fn ticks() -> u64 {
     // SAFETY: every x86-64 processor has the instruction; it reads a counter only.
     unsafe { std::arch::x86_64::_rdtsc() }
 }

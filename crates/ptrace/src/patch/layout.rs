@@ -14,11 +14,15 @@ pub(crate) const CONTROL: u64 = REGION + CODE;
 /// The table, shared by the process, what it forks, and the tracer.
 pub(crate) const TABLE: u64 = REGION + 0x10_0000;
 
-/// Where, in the code, the aligned word is that a thread is to overwrite, and what with: address and value.
-pub(crate) const WORD_TO_WRITE: u64 = CONTROL - 16;
-
-/// The end of what is mapped.
+/// The end of what is mapped here.
 pub(crate) const END: u64 = TABLE + TABLE_BYTES as u64;
+
+/// The low 31 bits of the address of the page with jumps to it, which is near the patched code: so the seccomp filter
+/// knows who changes it, in every process. A jump reaches one such page below it and one above; below a program at its
+/// customary address, 0x400000, it is the page before.
+pub(crate) const NEAR: u64 = 0x3f_f000;
+/// From one such page to the next.
+pub(crate) const NEAR_EACH: u64 = 1 << 31;
 
 /// In the table: how many records were begun.
 pub(crate) const HEAD: usize = 0;
@@ -71,13 +75,22 @@ pub(crate) const VOID: u64 = 1 << 63;
 /// The bit of a record that is being written.
 pub(crate) const CLAIMED: u64 = 1 << 31;
 
+/// Assembles these lines, in which these constants of this file are known.
+macro_rules! assemble {
+    ($($name:ident)*; $($line:literal,)*) => {
+        std::arch::global_asm!($($line,)* $($name = const crate::patch::layout::$name,)*);
+    };
+}
+pub(crate) use assemble;
+
 /// Below the stack pointer of a function may be data of it (System V ABI, AMD64, 3.2.2).
 pub(crate) const RED_ZONE: u64 = 128;
 /// In a frame: result, data of the site, then the arguments.
 pub(crate) const RESULT: u64 = 0;
 pub(crate) const SITE: u64 = 8;
 /// In a frame: where each argument is.
-pub(crate) const ARGUMENTS: [u64; 6] = [16, 24, 32, 40, 48, 56];
+pub(crate) const ARGUMENTS: [u64; 6] = [A0, A0 + 8, A0 + 16, A0 + 24, A0 + 32, A0 + 40];
+pub(crate) const A0: u64 = 16;
 /// In a frame: the body of a record.
 pub(crate) const FRAME_BODY: u64 = 64;
 /// In a frame: a word that is 0, for an argument that a call does not have.
@@ -86,8 +99,8 @@ pub(crate) const ZERO: u64 = FRAME_BODY + BODY_WORDS as u64 * 8;
 pub(crate) const NOW: u64 = ZERO + 8;
 pub(crate) const WORD: u64 = ZERO + 16;
 pub(crate) const NUMBER: u64 = ZERO + 24;
-/// Bytes of a frame.
-pub(crate) const FRAME: u64 = ZERO + 32;
+/// How far below the stack pointer of a function a frame is.
+pub(crate) const DOWN: u64 = RED_ZONE + ZERO + 32;
 
 /// The code of a site: the instruction that was there, the address of its data, the way to the stub.
 pub(crate) const SITE_DATA: u64 = 24;
@@ -121,9 +134,6 @@ pub(crate) const FAR_JUMP: u64 = 16;
 /// With this call, `getppid`, from one address, the stub asks the tracer to take a call from its frame. It is harmless
 /// if there is no tracer, and allowed by the filters of containers and services.
 pub(crate) const REPORT: u32 = 110;
-
-/// Marks our own mappings, which need not stop: `MAP_EXECUTABLE`, which the kernel ignores (mmap(2)).
-pub(crate) const OURS: i32 = 0x1000;
 
 /// The path of a call that the stub can make.
 pub(crate) fn patchable(call: &Call) -> Option<Shape> {

@@ -1,4 +1,5 @@
-//! Takes a thread out of the stub before it gets a signal, as if it were at its site, before or after the call.
+//! Takes a thread out of the stub before it gets a signal, as if it were at its `syscall`, or after it. So each signal
+//! finds it further on, however many there are.
 
 use super::{AUDIT_ARCH_X86_64, Site, labels, layout as l, number, site, thread};
 use crate::sys::{SyscallInfo, Tid, read_memory};
@@ -6,7 +7,6 @@ use crate::tracer::Tracer;
 use needless_model::Loss;
 
 const ZERO_FLAG: u64 = 1 << 6;
-const DOWN: u64 = l::RED_ZONE + l::FRAME;
 
 /// Where in the stub a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +64,10 @@ struct Left {
 }
 
 impl Left {
-    /// Whether `signal` comes from what the stub read: of a path that the kernel could read a moment ago.
+    /// Whether `signal` comes from what the stub does: it reads a path that the kernel could read a moment ago, in a
+    /// file that another process has cut; or there is no more room on the stack.
     fn is_own_fault(&self, tid: Tid, signal: i32) -> bool {
-        matches!(self.place, Place::After { .. })
+        matches!(self.place, Place::Before { .. } | Place::After { .. })
             && matches!(signal, libc::SIGSEGV | libc::SIGBUS)
             && thread::is_fault(tid)
     }
@@ -98,14 +99,18 @@ fn move_out(tid: Tid, registers: &mut libc::user_regs_struct) -> Option<Left> {
     let mut left = Left { place, frame, uncounted: None, record: None };
     match place {
         Place::Before { frame } => {
-            registers.rip = after - 2 - l::JUMP;
-            registers.rsp += if frame { DOWN } else { 0 };
+            // What was overwritten is done here; the call stops.
+            let [opcode, value @ ..] = instruction(tid, data - l::SITE_DATA)?;
+            let value = u64::from(u32::from_le_bytes(value));
+            *(if opcode == 0xbf { &mut registers.rdi } else { &mut registers.rax }) = value;
+            registers.rip = after - 2;
+            registers.rsp += if frame { l::DOWN } else { 0 };
         }
         Place::Done => registers.rip = after,
         Place::Returned => {
             left.uncounted = Some(registers.rax as i64);
             registers.rip = after;
-            registers.rsp += DOWN;
+            registers.rsp += l::DOWN;
         }
         Place::After { counted, record } => {
             let result = word(tid, frame + l::RESULT)?;
@@ -118,12 +123,18 @@ fn move_out(tid: Tid, registers: &mut libc::user_regs_struct) -> Option<Left> {
             (registers.r10, registers.r8, registers.r9) = (r10, r8, r9);
             registers.orig_rax = u64::MAX;
             registers.rip = after;
-            registers.rsp += DOWN;
+            registers.rsp += l::DOWN;
         }
     }
     // Fails if it was killed.
     let _ = thread::set_registers(tid, registers);
     Some(left)
+}
+
+/// The instruction at the start of a site's code.
+fn instruction(tid: Tid, address: u64) -> Option<[u8; l::JUMP as usize]> {
+    let mut code = [0; l::JUMP as usize];
+    (read_memory(tid, address, &mut code) == code.len()).then_some(code)
 }
 
 /// The target of the jump to the stub that `rip` is at, in a page near a library.
@@ -156,17 +167,14 @@ impl Tracer<'_> {
     /// `tid` is stopped for a signal. Returns the signal to deliver.
     pub(crate) fn out_of_stub(&mut self, tid: Tid, signal: i32) -> i32 {
         let Some((at, mut registers)) = self.patched_thread(tid) else { return signal };
-        if let Some(signal) = self.out_of_set_up(tid, at, &mut registers, signal) {
+        if let Some(signal) = self.out_of_set_up(tid, at, registers.rip, signal) {
             return signal;
         }
-        // A guest runs in the memory of its host.
-        let host = self.tree.group(at).patches.host.map_or(at, |(host, _)| host);
-        let patches = &self.tree.group(host).patches;
-        let Some(room) = &patches.room else { return signal };
-        let table = room.table.clone();
         let Some(left) = move_out(tid, &mut registers) else { return signal };
-        if let Some(record) = left.record {
-            table.borrow().abandon_one(record, number(at));
+        if let Some(record) = left.record
+            && let Some(room) = &self.tree.group(at).patches.room
+        {
+            room.table.borrow().abandon_one(record, number(at));
         }
         if let Some(result) = left.uncounted {
             self.take_frame(tid, at, left.frame, Some(result));
@@ -196,8 +204,9 @@ impl Tracer<'_> {
     fn patched_thread(&mut self, tid: Tid) -> Option<(usize, libc::user_regs_struct)> {
         self.patching.as_ref()?;
         let at = self.tree.threads.get(&tid)?.group;
-        let host = self.tree.group(at).patches.host.map_or(at, |(host, _)| host);
-        let patches = self.tree.is_live(host).then(|| &self.tree.group(host).patches)?;
+        // One that uses the memory of another may be on its way to the stub, which makes no call for it.
+        let memory = self.memory_of(at)?;
+        let patches = &self.tree.group(memory).patches;
         if patches.room.is_none() && patches.set_up.is_none() {
             return None;
         }
@@ -206,19 +215,15 @@ impl Tracer<'_> {
 
     /// Counts the call whose frame is at `frame`, with `result`, or else with the result that is in the frame.
     pub(super) fn take_frame(&mut self, tid: Tid, at: usize, frame: u64, result: Option<i64>) {
-        let host = self.tree.group(at).patches.host.map_or(at, |(host, _)| host);
-        if !self.tree.is_live(host) {
-            return;
-        }
         let site = word(tid, frame + l::SITE)
             .map(|data| data.wrapping_sub(labels::sites()) / l::SITE_BYTES)
             .and_then(|index| {
-                self.tree.group(host).patches.room.as_ref()?.sites.get(index as usize).copied()
+                self.tree.group(at).patches.room.as_ref()?.sites.get(index as usize).copied()
             });
         let result = result.or_else(|| word(tid, frame + l::RESULT).map(|word| word as i64));
         let (Some(Site { start, nr, .. }), Some(result)) = (site, result) else { return };
         let args = l::ARGUMENTS.map(|offset| word(tid, frame + offset).unwrap_or(0));
-        let (ip, sp) = (start + l::JUMP + 2, frame + DOWN);
+        let (ip, sp) = (start + l::JUMP + 2, frame + l::DOWN);
         let at_ns = crate::sys::now() - self.started;
         let entry = SyscallInfo::entry(AUDIT_ARCH_X86_64, ip, sp, nr, args);
         let group = self.tree.group(at);

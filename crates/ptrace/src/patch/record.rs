@@ -10,8 +10,7 @@ use needless_syscalls::{CallKind, Decider, Reply, Shape};
 impl PathCalls {
     /// The path of call `nr` of x86-64, if the stub can make it.
     pub(crate) fn patchable(&self, nr: u64) -> Option<Shape> {
-        let abi = self.abis.iter().find(|abi| abi.audit == AUDIT_ARCH_X86_64)?;
-        abi.calls.get(nr as usize)?.as_ref().and_then(layout::patchable)
+        self.call(AUDIT_ARCH_X86_64, nr).and_then(|(call, _)| layout::patchable(&call))
     }
 
     /// Counts what calls `nr` of `group` wrote down, the first and the last at `times`. Returns whether the next calls

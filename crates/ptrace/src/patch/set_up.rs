@@ -1,5 +1,4 @@
-//! The code that a thread runs to prepare its own process: it maps what the stub needs; or it overwrites an instruction
-//! that other threads may be executing, by one write of an aligned word, which the tracer cannot do.
+//! The code that the thread of a process runs to prepare it: it maps what the stub needs.
 //!
 //! One change of registers sends a thread here from the entry of a call, before anything was done in its memory but to
 //! write this code where nothing is. From there on nothing depends on the tracer: the thread keeps its registers and
@@ -7,30 +6,20 @@
 //! tracer says yes, and goes to its call. So the tracer may be killed at any moment.
 //!
 //! The code runs wherever it is. Signals are blocked in it, but for its first and last instructions, from which a
-//! thread is moved to its site before it gets one (`leave.rs`).
+//! thread is moved to its site before it gets one (`errand.rs`).
 
-use super::labels::SetUpPlace;
 use super::layout as l;
 use crate::memory::read_u64;
 use crate::sys::Tid;
 use std::arch::global_asm;
 
-/// In a frame of this code.
-const RAX: u64 = 0;
-const SITE: u64 = 8;
-const NEAR: u64 = 16;
-const RDI: u64 = 24;
-const RSI: u64 = 32;
-const RDX: u64 = 40;
-const R10: u64 = 48;
-const R8: u64 = 56;
-const R9: u64 = 64;
-const ALL: u64 = 72;
-const MASK: u64 = 80;
-const NAME: u64 = 88;
-/// The file's descriptor.
-const FILE: u64 = 104;
-const DOWN: u64 = l::RED_ZONE + 112;
+/// In the frame of this code: the file's descriptor, its name, the signal mask that was and one of all signals, and the
+/// page for jumps, which is among the saved registers.
+const FILE: u64 = 0;
+const NAME: u64 = 8;
+const MASK: u64 = 24;
+const ALL: u64 = 32;
+const NEAR: u64 = 88;
 
 /// With this result of the call that asks the tracer, the thread goes on.
 pub(super) const YES: u64 = 1;
@@ -51,23 +40,21 @@ global_asm!(
     ".endm",
     ".pushsection .rodata.needless_set_up,\"a\",@progbits",
     ".balign 16",
-    ".globl needless_set_up_start, needless_set_up_down, needless_set_up_saved, needless_set_up_blocked",
-    ".globl needless_set_up_unblocked, needless_set_up_restored, needless_set_up_end",
-    // r11: the site; rcx: a free page near it, or 0: to overwrite. The others are the site's; rax: its call's number.
+    ".globl needless_set_up_start, needless_set_up_blocked, needless_set_up_unblocked, needless_set_up_end",
+    // r11: the site; rcx: a free page near it. The others are the site's; rax: its call's number.
     "needless_set_up_start:",
-    "lea rsp, [rsp - {DOWN}]",
-    "needless_set_up_down:",
-    "mov [rsp + {RAX}], rax",
-    "mov [rsp + {SITE}], r11",
-    "mov [rsp + {NEAR}], rcx",
-    "mov [rsp + {RDI}], rdi",
-    "mov [rsp + {RSI}], rsi",
-    "mov [rsp + {RDX}], rdx",
-    "mov [rsp + {R10}], r10",
-    "mov [rsp + {R8}], r8",
-    "mov [rsp + {R9}], r9",
-    "mov qword ptr [rsp + {ALL}], -1",
-    "needless_set_up_saved:",
+    "lea rsp, [rsp - {RED_ZONE}]",
+    "push rax",
+    "push r11",
+    "push rcx",
+    "push rdi",
+    "push rsi",
+    "push rdx",
+    "push r10",
+    "push r8",
+    "push r9",
+    "push -1",
+    "sub rsp, {ALL}",
     "mov eax, {MASKS}",
     "mov edi, {SET}",
     "lea rsi, [rsp + {ALL}]",
@@ -77,13 +64,11 @@ global_asm!(
     "needless_set_up_blocked:",
     "test rax, rax",
     "jnz needless_set_up_unblocked",
-    "cmp qword ptr [rsp + {NEAR}], 0",
-    "je 5f",
     "movabs rax, {CALLED}",
     "mov [rsp + {NAME}], rax",
     "mov qword ptr [rsp + {NAME} + 8], 0",
     "lea rdi, [rsp + {NAME}]",
-    "mov esi, {CLOEXEC}",
+    "mov esi, {MEMFD_FLAGS}",
     "mov eax, {MEMFD}",
     "syscall",
     "mov [rsp + {FILE}], rax",
@@ -117,7 +102,7 @@ global_asm!(
     "movabs rdi, {REGION}",
     "xor esi, esi",
     "xor edx, edx",
-    "xor r10d, r10d",
+    "mov r10d, {FIXED}",
     "mov eax, {MMAP}",
     "syscall",
     "cmp rax, {YES}",
@@ -133,23 +118,6 @@ global_asm!(
     "8: mov rdi, [rsp + {FILE}]",
     "mov eax, {CLOSE}",
     "syscall",
-    "jmp 9f",
-    "5: movabs r8, {WORD}",
-    "mov rdi, [r8]",
-    "and rdi, -4096",
-    "mov esi, 4096",
-    "mov edx, {ALL_ACCESS}",
-    "mov eax, {MPROTECT}",
-    "syscall",
-    "test rax, rax",
-    "jnz 9f",
-    // One write, of an aligned word.
-    "mov rdx, [r8]",
-    "mov rcx, [r8 + 8]",
-    "mov [rdx], rcx",
-    "mov edx, {READ_EXECUTE}",
-    "mov eax, {MPROTECT}",
-    "syscall",
     "9: mov eax, {MASKS}",
     "mov edi, {SET}",
     "lea rsi, [rsp + {MASK}]",
@@ -157,16 +125,17 @@ global_asm!(
     "mov r10d, 8",
     "syscall",
     "needless_set_up_unblocked:",
-    "mov rdi, [rsp + {RDI}]",
-    "mov rsi, [rsp + {RSI}]",
-    "mov rdx, [rsp + {RDX}]",
-    "mov r10, [rsp + {R10}]",
-    "mov r8, [rsp + {R8}]",
-    "mov r9, [rsp + {R9}]",
-    "mov rax, [rsp + {RAX}]",
-    "mov r11, [rsp + {SITE}]",
-    "lea rsp, [rsp + {DOWN}]",
-    "needless_set_up_restored:",
+    "add rsp, {ALL} + 8",
+    "pop r9",
+    "pop r8",
+    "pop r10",
+    "pop rdx",
+    "pop rsi",
+    "pop rdi",
+    "pop rcx",
+    "pop r11",
+    "pop rax",
+    "lea rsp, [rsp + {RED_ZONE}]",
     "jmp r11",
     "needless_set_up_end:",
     ".popsection",
@@ -180,57 +149,24 @@ global_asm!(
     MASKS = const libc::SYS_rt_sigprocmask,
     MEMFD = const libc::SYS_memfd_create,
     CLOSE = const libc::SYS_close,
-    MPROTECT = const libc::SYS_mprotect,
-    ALL_ACCESS = const libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
-    WORD = const l::WORD_TO_WRITE,
     SET = const libc::SIG_SETMASK,
-    CLOEXEC = const libc::MFD_CLOEXEC,
+    MEMFD_FLAGS = const libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING,
     CALLED = const u64::from_le_bytes(*b"needless"),
     READ_WRITE = const libc::PROT_READ | libc::PROT_WRITE,
     READ_EXECUTE = const libc::PROT_READ | libc::PROT_EXEC,
-    PRIVATE = const PRIVATE | l::OURS,
-    SHARED = const SHARED | l::OURS,
+    PRIVATE = const PRIVATE,
+    SHARED = const SHARED,
+    FIXED = const libc::MAP_FIXED,
     YES = const YES,
-    DOWN = const DOWN,
-    RAX = const RAX,
-    SITE = const SITE,
+    RED_ZONE = const l::RED_ZONE,
     NEAR = const NEAR,
-    RDI = const RDI,
-    RSI = const RSI,
-    RDX = const RDX,
-    R10 = const R10,
-    R8 = const R8,
-    R9 = const R9,
     ALL = const ALL,
     MASK = const MASK,
     NAME = const NAME,
     FILE = const FILE,
 );
 
-/// The frame of a thread in this code.
-pub(super) struct Saved;
-
-impl Saved {
-    /// The descriptor of the file that it has created.
-    pub(super) fn descriptor(tid: Tid, frame: u64) -> Option<i32> {
-        read_u64(tid, frame + FILE).and_then(|number| i32::try_from(number).ok())
-    }
-
-    /// Changes the registers of a thread at `place` to those that it had at its site.
-    pub(super) fn restore(tid: Tid, place: SetUpPlace, registers: &mut libc::user_regs_struct) {
-        if matches!(place, SetUpPlace::Saved | SetUpPlace::Blocked | SetUpPlace::Unblocked) {
-            // All of it can be read: the thread wrote it.
-            let word = |offset| read_u64(tid, registers.rsp + offset).unwrap_or(0);
-            let [rax, site, rdi, rsi, rdx, r10, r8, r9] =
-                [RAX, SITE, RDI, RSI, RDX, R10, R8, R9].map(word);
-            (registers.rax, registers.r11, registers.rdi, registers.rsi) = (rax, site, rdi, rsi);
-            (registers.rdx, registers.r10, registers.r8, registers.r9) = (rdx, r10, r8, r9);
-        }
-        if !matches!(place, SetUpPlace::Before | SetUpPlace::Restored) {
-            registers.rsp += DOWN;
-        }
-        registers.rip = registers.r11;
-        // No call is to be restarted.
-        registers.orig_rax = u64::MAX;
-    }
+/// The descriptor of the file that a thread in this code has created, whose frame is at `frame`.
+pub(super) fn descriptor(tid: Tid, frame: u64) -> Option<i32> {
+    read_u64(tid, frame + FILE).and_then(|number| i32::try_from(number).ok())
 }

@@ -4,11 +4,8 @@ use super::layout as l;
 use crate::sys::{SyscallInfo, Tid};
 use needless_host::code_ends;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 const PAGE: u64 = 4096;
-/// Nothing of ours is mapped below.
-const LOWEST: u64 = 1 << 20;
 
 /// What is mapped executable and private, and what is free, in a process.
 #[derive(Clone, Default)]
@@ -113,61 +110,34 @@ impl Map {
         })
     }
 
-    /// A free page below `address`, as far from it as a jump allows, so that what is near stays free; or another one that
-    /// a jump reaches.
+    /// A free page that the filter knows ([`l::NEAR`]) and that a jump from `address` reaches: the one below, which is in
+    /// the way of no heap, or else the one above.
     pub(crate) fn page_near(&self, address: u64) -> Option<u64> {
-        self.page_below(address).or_else(|| self.page_in_gap(address))
+        let over = address.checked_sub(l::NEAR);
+        let below = over.map(|over| over / l::NEAR_EACH * l::NEAR_EACH + l::NEAR);
+        let above = below.map_or(l::NEAR, |page| page + l::NEAR_EACH);
+        let mut pages = below.into_iter().chain([above]);
+        pages.find(|page| self.is_free(*page) && distance(address, *page).is_some())
     }
 
-    /// A page in the largest gap that a jump from `address` reaches: Go and the JVM reserve all that is below the libraries.
-    fn page_in_gap(&self, address: u64) -> Option<u64> {
-        const REACH: u64 = 1 << 30;
-        let lowest = address.saturating_sub(REACH).max(LOWEST).next_multiple_of(PAGE);
-        let ends = self.mapped.iter().map(|range| range.end);
-        let gaps = ends.zip(self.mapped.iter().skip(1).map(|range| range.start));
-        let (start, end, is_for_stack) = gaps
-            .filter(|(start, _)| Some(*start) != self.heap_end)
-            .map(|(start, end)| {
-                let last = end.min(address.saturating_add(REACH));
-                (start.max(lowest), last, Some(end) == self.stack)
-            })
-            .filter(|(start, end, _)| start + PAGE <= *end)
-            .max_by_key(|(start, end, _)| end - start)?;
-        Some(if is_for_stack { start } else { (start + (end - start) / 2) / PAGE * PAGE })
-    }
-
-    fn page_below(&self, address: u64) -> Option<u64> {
-        (16..=30).rev().filter_map(|bits| address.checked_sub(1 << bits)).find_map(|page| {
-            let page = page / PAGE * PAGE;
-            let free = |range: &Range<u64>| range.end <= page || page + PAGE <= range.start;
-            (page >= LOWEST && self.mapped.iter().all(free)).then_some(page)
-        })
+    /// Whether nothing is mapped at `page`, and neither heap nor stack is likely to come there.
+    fn is_free(&self, page: u64) -> bool {
+        const HIGHEST: u64 = (1 << 47) - 2 * PAGE;
+        const HEAP: u64 = 1 << 40;
+        const STACK: u64 = 1 << 28;
+        let free = |range: &Range<u64>| range.end <= page || page + PAGE <= range.start;
+        let is_after_heap = self.heap_end.is_some_and(|end| {
+            let between = |range: &Range<u64>| end <= range.start && range.start < page;
+            (end..end + HEAP).contains(&page) && !self.mapped.iter().any(between)
+        });
+        let is_below_stack = self.stack.is_some_and(|stack| page < stack && stack - page < STACK);
+        page <= HIGHEST && self.mapped.iter().all(free) && !is_after_heap && !is_below_stack
     }
 }
 
 /// Whether the jump at `start` is written at once: by one word, in one page.
 pub(crate) fn is_in_one_page(start: u64) -> bool {
     start % PAGE <= PAGE - 8
-}
-
-/// Whether it may be written while other threads execute it: at once, by one store into an aligned word, on a processor
-/// for which that is enough. AMD says so (AMD64, volume 2, 7.6.1: the others execute the old instruction or the new one);
-/// for others Intel's manual (SDM, volume 3, 9.1.3) wants each of them to be stopped.
-pub(crate) fn is_written_at_once(start: u64) -> bool {
-    static ONE_STORE: LazyLock<bool> = LazyLock::new(|| {
-        let about = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        is_enough_for(&about)
-    });
-    *ONE_STORE && start % 8 + l::JUMP <= 8
-}
-
-/// Whether one store is enough for all processors of /proc/cpuinfo.
-fn is_enough_for(cpuinfo: &str) -> bool {
-    let mut vendors = cpuinfo.lines().filter_map(|line| line.strip_prefix("vendor_id")).peekable();
-    let known = |vendor: &str| {
-        ["AuthenticAMD", "HygonGenuine"].contains(&vendor.trim_start_matches([' ', '\t', ':']))
-    };
-    vendors.peek().is_some() && vendors.all(known)
 }
 
 /// Whether a jump of 5 bytes at `from` reaches `to`.
@@ -184,7 +154,7 @@ pub(crate) const LOOKED_AT: usize = 14;
 /// comparison that must follow the call; `nr`, `rdi`: what the call had.
 ///
 /// It has to be `mov eax, nr` or `mov edi, …` with what is in rdi, so that a byte sequence which only looks like it is
-/// not taken for it. The `syscall` itself stays: threads that are in it, restarts, and jumps to it still work. The
+/// not taken for it. The `syscall` itself stays: restarts of a call, and jumps to it, still work. The
 /// comparison overwrites the flags, which the stub does not keep.
 pub(crate) fn is_safe(bytes: &[u8; LOOKED_AT], nr: u64, rdi: u64) -> bool {
     let [prefix, opcode, a, b, c, d, rest @ ..] = bytes;
@@ -249,17 +219,6 @@ mod tests {
     }
 
     #[test]
-    fn one_store_is_enough_only_where_that_is_documented() {
-        let of =
-            |vendor: &str| format!("processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: 25\n");
-        assert!(is_enough_for(&of("AuthenticAMD")));
-        assert!(is_enough_for(&(of("AuthenticAMD") + &of("AuthenticAMD"))));
-        assert!(!is_enough_for(&of("GenuineIntel")));
-        assert!(!is_enough_for(&(of("AuthenticAMD") + &of("GenuineIntel"))));
-        assert!(!is_enough_for(""));
-    }
-
-    #[test]
     fn only_a_plain_move_before_a_call_that_is_checked_is_overwritten() {
         let safe = |text: &str| is_safe(&bytes(text), 0x106, 0xffff_ff9c);
         assert!(safe("c1 b8 06 01 00 00 0f 05 48 3d 00 f0 ff ff"));
@@ -278,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_found_below_and_not_in_what_is_mapped() {
+    fn code_is_what_only_we_write() {
         let map = Map::parse(
             "7f0000000000-7f0040000000 r--p 00000000 00:00 0\n\
              7f0040000000-7f0040001000 r-xp 00000000 fd:00 12   /lib/x.so\n\
@@ -287,22 +246,34 @@ mod tests {
         let site = 0x7f00_4000_0800;
         assert!(map.is_code(site..site + 7) && !map.is_code(site + 0x7f9..site + 0x801));
         assert!(!map.is_code(0x7f00_4000_1000..0x7f00_4000_1007), "the process may write it");
-        assert_eq!(map.page_near(site), None, "all below is mapped, as far as a jump goes");
-        let rest = |above: &str| {
-            let below = "7f0000000000-7f0040000000 ---p 00000000 00:00 0\n\
-                         7f0040000000-7f0040001000 r-xp 00000000 fd:00 12   /lib/x.so\n";
-            Map::parse(&format!("{below}{above}")).page_near(site)
+    }
+
+    #[test]
+    fn a_page_is_found_below_or_above_and_not_in_what_is_mapped() {
+        let near = |code: u64, maps: &str| Map::parse(maps).page_near(code);
+        let line = |start: u64, end: u64, name: &str| {
+            format!("{start:x}-{end:x} r--p 00000000 00:00 0   {name}\n")
         };
-        let (lib, far) =
-            ("7f0040010000-7f0040011000 r--p 00000000 fd:00 13", "7f7000000000-7f7000001000");
-        assert_eq!(rest(&format!("{lib}\n")), Some(0x7f00_4000_8000), "in the gap before it");
-        let stack = format!("{lib}\n{far} rw-p 00000000 00:00 0    [stack]\n");
-        assert_eq!(rest(&stack), Some(0x7f00_4001_1000), "far from the stack");
-        let heap = "7f0040001000-7f0040002000 rw-p 00000000 00:00 0    [heap]\n";
-        assert_eq!(rest(&format!("{heap}{far} rw-p 00000000 00:00 0\n")), None, "the heap grows");
-        let page = Map::parse("").page_near(site).unwrap();
-        assert!(page < site && distance(site, page).is_some() && page.is_multiple_of(4096));
-        assert!(Map::parse("").page_near(0x40_1000).unwrap() < 0x40_1000);
+        assert_eq!(near(0x40_1000, ""), Some(0x3f_f000));
+        assert_eq!(near(0x5555_5555_4000, ""), Some(0x5555_003f_f000));
+        let (code, below, above) = (0x7f12_4000_0800, 0x7f12_003f_f000, 0x7f12_803f_f000);
+        assert_eq!(near(code, ""), Some(below));
+        assert_eq!(near(code, &line(below - PAGE, below, "")), Some(below));
+        let reserved = line(below - 4 * PAGE, below + PAGE, "");
+        assert_eq!(near(code, &reserved), Some(above));
+        assert_eq!(near(code, &(reserved.clone() + &line(above, above + 1, ""))), None);
+        // Where the heap grows to, and the stack.
+        let heap = line(code, code + PAGE, "[heap]");
+        assert_eq!(near(code, &(reserved.clone() + &heap)), None);
+        let far = line(0x5555_5557_0000, 0x5555_5559_1000, "[heap]");
+        assert_eq!(near(code, &far), Some(below));
+        let library = line(code + PAGE, code + 2 * PAGE, "/lib/x.so");
+        assert_eq!(near(code, &(reserved.clone() + &heap + &library)), Some(above));
+        let stack = |distance: u64| line(above + distance, above + distance + 9 * PAGE, "[stack]");
+        assert_eq!(near(code, &(reserved.clone() + &stack(1 << 25))), None);
+        assert_eq!(near(code, &(reserved + &stack(1 << 31))), Some(above));
+        // No program is so far up.
+        assert_eq!(near(0x7fff_f7d0_0000, &line(0x7fff_8000_0000, 0x7fff_9000_0000, "")), None);
     }
 
     #[test]

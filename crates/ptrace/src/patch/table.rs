@@ -1,10 +1,12 @@
 //! The table of a process as the tracer sees it: memory that both share, so nothing is lost when one of them dies.
 
+use super::clock::ticks;
 use super::layout as l;
 use nix::errno::Errno;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 /// The table. The process may write anything into it: whatever is read is checked.
@@ -16,8 +18,9 @@ pub(crate) struct Table {
     pending: Vec<u64>,
     /// Whether one of them was given up: its place is then looked at with all others, at the end.
     gave_up: bool,
-    /// Whether all calls stop from now on.
-    closed: bool,
+    /// The time stamp counter when it was made, and how many calls were counted since.
+    made: u64,
+    counted: u64,
 }
 
 /// Calls with one question and one answer.
@@ -55,7 +58,8 @@ impl Table {
             return Err(Errno::last());
         }
         let start = NonNull::new(memory.cast()).ok_or(Errno::ENOMEM)?;
-        let table = Table { start, taken: 0, pending: Vec::new(), gave_up: false, closed: false };
+        let (pending, made) = (Vec::new(), ticks());
+        let table = Table { start, taken: 0, pending, gave_up: false, made, counted: 0 };
         table.word(l::WITHIN).store(within, Ordering::Relaxed);
         table.word(l::SNAPSHOT_AT).store(l::FIRST_SNAPSHOT, Ordering::Relaxed);
         Ok(table)
@@ -69,17 +73,11 @@ impl Table {
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 
-    /// Lets all calls stop, of every process that shares the table.
-    pub(crate) fn stop_all(&mut self) {
-        self.closed = true;
-        self.stop_next(i32::MAX);
-    }
-
     /// Lets the next `n` calls stop.
     pub(crate) fn stop_next(&self, n: i32) {
         // SAFETY: as in `word`: `STOPS` is a multiple of 4 within the mapping.
         let stops = unsafe { AtomicI32::from_ptr(self.start.as_ptr().add(l::STOPS).cast()) };
-        stops.store(if self.closed { i32::MAX } else { n }, Ordering::Relaxed);
+        stops.store(n, Ordering::Relaxed);
     }
 
     /// A record was taken that stood for `count` calls: if the tracer was asked for the next one, it is asked less often
@@ -90,6 +88,21 @@ impl Table {
         if count + 1 == due {
             at.store(due.saturating_mul(8).min(1 << 24), Ordering::Relaxed);
         }
+    }
+
+    /// Counts `calls`, if so many can have been made since the table is there: a program may write any number.
+    pub(crate) fn allows(&mut self, calls: u64) -> bool {
+        /// Of the time stamp counter, for a call: fewer than any processor takes.
+        const LEAST: u64 = 16;
+        // A counter that was set back says nothing.
+        let elapsed = ticks().wrapping_sub(self.made);
+        let possible = (elapsed / LEAST).saturating_mul(processors());
+        let counted = self.counted.saturating_add(calls);
+        if counted > possible {
+            return false;
+        }
+        self.counted = counted;
+        true
     }
 
     /// How many calls the tracer was asked to take, and did not, since this was asked last.
@@ -104,14 +117,15 @@ impl Table {
         if new == 0 && self.pending.is_empty() {
             return;
         }
-        let fresh = head - new.min(l::RECORDS as u64)..head;
+        let fresh = head.saturating_sub(new.min(l::RECORDS as u64))..head;
         let pending = std::mem::take(&mut self.pending);
         self.taken = head;
         for number in pending.into_iter().chain(fresh) {
             let state = self.take_one(number as usize % l::RECORDS, &mut each);
             // Begun: it will be claimed and completed, unless its process dies.
             if state == 0 || state & l::CLAIMED != 0 {
-                if head - number <= l::RECORDS as u64 {
+                if head.wrapping_sub(number) <= l::RECORDS as u64 && self.pending.len() < l::RECORDS
+                {
                     self.pending.push(number);
                 } else {
                     self.gave_up = true;
@@ -197,9 +211,43 @@ impl Table {
     }
 }
 
+/// How many processors the machine has.
+fn processors() -> u64 {
+    static COUNT: LazyLock<u64> = LazyLock::new(|| {
+        // SAFETY: sysconf(3) takes an integer only.
+        let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+        u64::try_from(count).unwrap_or(1).max(1)
+    });
+    *COUNT
+}
+
 impl Drop for Table {
     fn drop(&mut self) {
         // SAFETY: `map` mapped these bytes; references to them come from `word`, which borrows `self`, so none is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), l::TABLE_BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_program_writes_into_the_table_is_bounded() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(l::TABLE_BYTES as u64).unwrap();
+        let mut table = Table::map(&file, 1).unwrap();
+        while !table.allows(1) {}
+        assert!(!table.allows(1 << 60) && !table.allows(u64::MAX));
+        for head in [1, 0, u64::MAX, 5000, 3, 1 << 63, 4096] {
+            table.word(l::HEAD).store(head, Ordering::Relaxed);
+            for place in 0..l::RECORDS {
+                let state = table.word(l::RECORDS_AT + place * l::RECORD + l::STATE);
+                state.store(head.rotate_left(place as u32), Ordering::Relaxed);
+            }
+            let mut taken = 0;
+            table.take(|_| taken += 1);
+            assert!(taken <= 2 * l::RECORDS && table.pending.len() <= l::RECORDS);
+        }
     }
 }

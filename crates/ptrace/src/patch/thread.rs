@@ -23,15 +23,21 @@ pub(crate) fn set_registers(tid: Tid, registers: &libc::user_regs_struct) -> Res
 }
 
 /// Sends a thread that is stopped at the entry of a call to the code of `set_up.rs`, which is at `code`; the call is
-/// not made. `start` and `near`: what that code gets in r11 and rcx.
-pub(crate) fn send(tid: Tid, code: u64, start: u64, near: u64) -> Result<(), Errno> {
+/// not made. `start` and `near`: what that code gets in r11 and rcx. Returns the registers with which it is at `start`.
+pub(crate) fn send(
+    tid: Tid,
+    code: u64,
+    start: u64,
+    near: u64,
+) -> Result<libc::user_regs_struct, Errno> {
     let mut registers = registers(tid)?;
-    registers.rip = code;
     registers.rax = registers.orig_rax;
+    // No call is to be restarted.
     registers.orig_rax = u64::MAX;
-    registers.r11 = start;
-    registers.rcx = near;
-    set_registers(tid, &registers)
+    let sent = libc::user_regs_struct { rip: code, r11: start, rcx: near, ..registers };
+    set_registers(tid, &sent)?;
+    registers.rip = start;
+    Ok(registers)
 }
 
 /// Answers a thread that asks in that code, by the result of the call at whose entry it is stopped. If this is not

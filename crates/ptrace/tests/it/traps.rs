@@ -1,4 +1,5 @@
-//! What is hard for a tracer that puts code into a program: signals at any moment, pointers to nowhere, threads, forks.
+//! What is hard for a tracer that puts code into a program: signals at any moment, pointers to nowhere, threads, forks,
+//! and whatever no code of others in the program may meet.
 
 use super::common::*;
 use needless_fixtures::expectations;
@@ -93,15 +94,66 @@ fn a_call_that_waits_is_interrupted_or_goes_on() {
 }
 
 #[test]
-fn threads_and_their_forks_count_themselves() {
-    for _ in 0..5 {
-        same("traps", &["threads", "20000"]);
-    }
+fn threads_and_their_forks_stop_and_are_counted() {
+    let Some(counted) = same("traps", &["threads", "20000"]) else { return };
+    assert_eq!(counted.matches("it has threads").count(), 1, "{counted}");
 }
 
 #[test]
 fn children_that_share_memory_or_do_not_are_distinguished() {
-    same("traps", &["family", "100"]);
+    let Some(counted) = same("traps", &["family", "100"]) else { return };
+    // A parent that waits is patched all the same.
+    assert!(!counted.contains("patched"), "{counted}");
+}
+
+#[test]
+fn a_filter_that_a_thread_puts_on_all_sees_no_call_of_ours() {
+    for _ in 0..5 {
+        let Some(counted) = same("taken_back", &["threads", "3000"]) else { return };
+        assert!(counted.contains("no longer patched"), "{counted}");
+    }
+}
+
+#[test]
+fn a_program_that_steps_itself_gets_on() {
+    for name in ["taken_back", "taken_back-static"] {
+        same(name, &["steps", "50"]);
+    }
+}
+
+#[test]
+fn where_the_clock_is_forbidden_nothing_reads_it() {
+    same("taken_back", &["clock", "50"]);
+    // It stays forbidden after an exec; a dynamic loader may read it itself.
+    same("taken_back-static", &["clock-exec", "50"]);
+}
+
+#[test]
+fn pages_of_ours_may_be_changed() {
+    for name in ["taken_back", "taken_back-static"] {
+        for how in ["protected", "advised", "moved", "unmapped"] {
+            let Some(counted) = same(name, &[how, "50"]) else { return };
+            assert!(counted.contains("no longer patched"), "{name} {how}: {counted}");
+        }
+    }
+}
+
+#[test]
+fn a_handler_stays_where_its_signal_is_blocked() {
+    same("taken_back", &["blocked", "20000"]);
+}
+
+#[test]
+fn a_stack_without_room_for_the_stub_is_enough() {
+    same("taken_back", &["small-stack", "50"]);
+}
+
+#[test]
+fn numbers_that_a_program_wrote_into_the_table_are_not_counted() {
+    let Some(counted) = same("taken_back", &["scribbles", "50"]) else { return };
+    assert!(counted.contains("wrote into the memory"), "{counted}");
+    let lost = counted.lines().find_map(|line| line.strip_prefix("# lost calls_uncounted "));
+    assert!(lost.unwrap().parse::<u64>().unwrap() < 1_000_000_000, "{counted}");
 }
 
 #[test]
@@ -121,12 +173,15 @@ fn a_program_that_reserves_all_that_is_near_is_patched_all_the_same() {
     let Some(program) = testee("confined") else { return };
     let folder = tempfile::tempdir().unwrap();
     let argv = [program.into_os_string(), "reserved".into(), "1000".into()];
-    let (table, comments) = ours(&["--patch"], &argv, folder.path());
-    assert_eq!(table[&("access".into(), "ENOENT".into(), "/missing/confined".into())], 1000);
-    // Of calls that stop most answers are assumed; those of patched sites are known.
-    let about = comments.iter().find(|comment| comment.starts_with("repeated")).unwrap();
-    let assumed: u64 = about.rsplit(' ').next().unwrap().parse().unwrap();
-    assert!(assumed < 100, "{about}");
+    let is_patched = || {
+        let (table, comments) = ours(&["--patch"], &argv, folder.path());
+        assert_eq!(table[&("access".into(), "ENOENT".into(), "/missing/confined".into())], 1000);
+        // Of calls that stop most answers are assumed; those of patched sites are known.
+        let about = comments.iter().find(|comment| comment.starts_with("repeated")).unwrap();
+        about.rsplit(' ').next().unwrap().parse::<u64>().unwrap() < 100
+    };
+    // Addresses are random: once in some hundred runs no page is free above either.
+    assert!((0..3).any(|_| is_patched()));
 }
 
 #[test]
