@@ -128,6 +128,19 @@ fn conversions_in_interpreters_ask_as_often_as_strace_says() {
     }
 }
 
+/// A streak of calls from a patched site that the scheduler interrupts is two short ones.
+#[test]
+fn the_place_of_two_short_streaks_is_known() {
+    let Some(sample) = testee("streak") else { return };
+    for backend in backends_also_unpatched() {
+        let report = run(backend, &[&sample]);
+        let one = finding(&report, "tz-unset");
+        assert_eq!((one["needless"].as_u64(), one["of"].as_u64()), (Some(99), Some(100)));
+        let site = one["sites"][0].as_str().unwrap_or_default();
+        assert!(site.contains("call localtime@plt"), "{one:#}");
+    }
+}
+
 #[test]
 fn a_zone_with_summer_time_but_no_rule_is_reported() {
     let Some(sample) = testee("packagecloud") else { return };

@@ -226,7 +226,9 @@ assemble!(
     "mov [rsp + {NOW}], rdx",
     "sub rdx, [r9 + {LAST}]",
     "cmp rdx, [r10 + {WITHIN}]",
-    "ja needless_stub_new",
+    // After a break the call stops, so that the tracer sees the streak that has ended, and can take a sample: by itself
+    // this one may be too short for that. It costs little, because it is seldom.
+    "ja needless_stub_report",
     "mov ecx, ({BODY_WORDS} - 1) * 8",
     "9: mov rdx, [rsp + rcx + {FRAME_BODY}]",
     "cmp rdx, [r9 + rcx + {BODY}]",

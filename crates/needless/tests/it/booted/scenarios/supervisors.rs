@@ -249,8 +249,9 @@ fn fix_restarts_what_was_written_before(machine: &Machine) {
     let looks = "not looked at: `needless origin TZ PID` looks at a process\n";
     let said = machine.ok(&fix);
     assert!(said.ends_with(&format!("written, {looks}")), "{said}");
-    let said = stdout(&machine.run(&format!("{fix} --restart")));
-    assert!(said.contains("already so: ") && !said.contains("done: change"), "{said}");
-    assert!(said.ends_with(&format!("restarted: rc-service probed restart\n{looks}")), "{said}");
+    let output = machine.run(&format!("{fix} --restart"));
+    let said = stdout(&output);
+    assert!(said.contains("already so: ") && !said.contains("done: change"), "{output:?}");
+    assert!(said.ends_with(&format!("restarted: rc-service probed restart\n{looks}")), "{output:?}");
     assert_eq!(machine.zone(&machine.pid_of(&words, &pid)).as_deref(), Some(ZONE));
 }
