@@ -16,6 +16,9 @@ use std::hash::BuildHasher;
 /// The kernel does not accept a longer path (`PATH_MAX`).
 const LONGEST_PATH: usize = 4096;
 
+/// So many directories are known to be some.
+const DIRECTORIES: usize = 4096;
+
 impl Reader<'_> {
     /// Counts a call that ended. `= ?` is not counted: strace saw no return, and `strace -c` does not count it.
     pub(crate) fn ended(&mut self, ended_call: EndedCall, end: &Returned<'_>) {
@@ -226,6 +229,10 @@ impl Reader<'_> {
         if !ok {
             return;
         }
+        // Else the path was not read again.
+        if known.is_none() && path::is_directory(query, found.rest) {
+            self.note_directory();
+        }
         match role {
             Role::Open => {
                 if let Some(libc) = self.libc_of(found.raw) {
@@ -239,6 +246,14 @@ impl Reader<'_> {
                 self.moved(process);
             }
             _ => {}
+        }
+    }
+
+    /// `self.path` is a directory.
+    fn note_directory(&mut self) {
+        if self.path.len() <= LONGEST_PATH && self.seen.directories.len() < DIRECTORIES {
+            let path = String::from_utf8_lossy(&self.path);
+            self.seen.directories.insert(path.trim_end_matches('/').to_owned());
         }
     }
 
