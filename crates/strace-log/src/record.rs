@@ -54,7 +54,7 @@ impl Reader<'_> {
         let answer = Answer { outcome: Some(outcome), fingerprint: None, at_ns, kernel_ns };
         if path_at != PathAt::Nowhere {
             if whole && role == Role::Status && is_fstat(args) {
-                return self.detail_or_count(process, call, args, answer);
+                return self.detail_or_count(process, call, args, ret, answer);
             }
             let found = if whole { path::find(path_at, args) } else { Path::Unreadable };
             if role == Role::Exec && outcome.is_ok() {
@@ -65,7 +65,7 @@ impl Reader<'_> {
             self.path_call(process, ended_call, text, found, answer);
             return;
         }
-        self.detail_or_count(process, call, if whole { args } else { b"" }, answer);
+        self.detail_or_count(process, call, if whole { args } else { b"" }, ret, answer);
         match role {
             Role::Startup => self.processes.state(process).startup = true,
             Role::Limit if outcome.is_ok() && whole => self.limit(process, call, args),
@@ -147,11 +147,18 @@ impl Reader<'_> {
     }
 
     /// Counts a call without a path, in a separate row if a rule asks about its arguments.
-    fn detail_or_count(&mut self, process: ProcId, call: u16, args: &[u8], answer: Answer) {
+    fn detail_or_count(
+        &mut self,
+        process: ProcId,
+        call: u16,
+        args: &[u8],
+        ret: &[u8],
+        answer: Answer,
+    ) {
         let by = self.calls.get(call).classified_by;
         let classified = match by {
             ClassifiedBy::Nothing => None,
-            _ => self.processes.state(process).streams.classify(by, args),
+            _ => self.processes.state(process).streams.classify(by, args, ret),
         };
         let Some((class, epoch)) = classified else { return self.count(process, call, answer) };
         let question = self.builder.detail(process, self.calls.get(call).id, class);
