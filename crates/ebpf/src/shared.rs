@@ -12,6 +12,9 @@ shared! {
     const COMMAND: usize = 16;
     /// No argument; no class.
     const NONE: u8 = 0xff;
+    /// As in needless_model.
+    const ANSWER: u32 = 64;
+    const QUESTION: u32 = 1024;
 
     /// What the program at the exit of a call does about it: needless_syscalls::CallKind.
     enum Action { Plain, Path, Wait, Moves, Uring, Spawn, Classify }
@@ -105,8 +108,8 @@ shared! {
     }
 
     /// A process that is observed. Its threads write here at the same time: counters are added to atomically, except
-    /// `samples`, where a lost addition means one snapshot more. The other fields are set to values that do not
-    /// depend on the old ones.
+    /// `samples`, where a lost addition means one snapshot more, and those of answers, where one write may count in
+    /// another way. The other fields are set to values that do not depend on the old ones.
     struct Proc {
         /// 0: it has not executed its own program yet, and is not counted.
         image: u32,
@@ -120,7 +123,12 @@ shared! {
         threads: u32,
         /// What its standard streams are; 0: not looked up since the last exec.
         stdio: u32,
-        zero: u32,
+        /// As in `needless_model::Answers`: how many more writes are new, the number of the epoch, and the reads and
+        /// their bytes by then.
+        answer: u32,
+        epoch: u64,
+        reads: u64,
+        read_bytes: u64,
         /// The number of its working directory; 0: not looked up.
         directory: u64,
         /// The last end of the heap that it asked for.

@@ -5,8 +5,8 @@ words! {
     pub enum ArgClass {
         /// `write` of fewer than [`SMALL_OUTPUT`] bytes to standard output, where that is neither a terminal
         /// nor known to be /dev/null.
-        /// Repeated: written less than a millisecond after another, with no wait in between, and no read of a
-        /// standard input that may depend on it.
+        /// Repeated: written less than a millisecond after another, with no wait in between, and not as an answer
+        /// ([`Answers`]).
         SmallOutput = "standard output, a few bytes",
         /// `read` of standard input for fewer than [`TINY_INPUT`] bytes.
         TinyInput = "standard input, a few bytes",
@@ -46,3 +46,64 @@ pub const LARGE_BLOCK: u32 = 32 << 20;
 /// The clocks of the vDSO, as bits: REALTIME, MONOTONIC, MONOTONIC_RAW, both coarse ones, BOOTTIME and
 /// TAI (`VDSO_HRES`, `VDSO_COARSE` and `VDSO_RAW`, include/vdso/datapage.h).
 pub const VDSO_CLOCKS: u32 = 1 | 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 11;
+/// So many writes after a question are its answer.
+pub const ANSWER: u32 = 64;
+/// A read that brings fewer bytes is a question. A filter reads as much as its buffer holds.
+pub const QUESTION: u32 = 1024;
+
+/// Which writes to standard output answer something that was read, if standard input is a pipe or a socket: then whoever
+/// asked may wait for them before it asks again, and they must not be kept in a buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answers {
+    /// How many more writes are new.
+    left: u32,
+    epoch: u64,
+}
+
+impl Answers {
+    /// So many calls have read so many bytes since the last write, or since reads were last looked up.
+    pub fn read(&mut self, calls: u64, bytes: u64) {
+        let asked = bytes > 0 && bytes < calls.saturating_mul(QUESTION.into());
+        let new = if asked { ANSWER } else { calls.min(ANSWER.into()) as u32 };
+        self.left = self.left.max(new);
+    }
+
+    /// A write: the number of its epoch, which is that of the write before unless it is new.
+    pub fn write(&mut self) -> u64 {
+        let new = self.left > 0;
+        self.left -= u32::from(new);
+        self.epoch += u64::from(new);
+        self.epoch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of so many writes are new.
+    fn new(answers: &mut Answers, writes: u32) -> u64 {
+        let before = answers.epoch;
+        for _ in 0..writes {
+            answers.write();
+        }
+        answers.epoch - before
+    }
+
+    #[test]
+    fn issue_39_what_follows_a_question_is_its_answer() {
+        let mut answers = Answers::default();
+        assert_eq!(new(&mut answers, 100), 0);
+        answers.read(1, 9);
+        assert_eq!(new(&mut answers, 12), 12);
+        answers.read(20, 20);
+        assert_eq!(new(&mut answers, 1000), u64::from(ANSWER));
+        // Whole buffers, and the end of the input.
+        answers.read(1, 8192);
+        assert_eq!(new(&mut answers, 100), 1);
+        answers.read(1, 0);
+        assert_eq!(new(&mut answers, 100), 1);
+        answers.read(0, 0);
+        assert_eq!(new(&mut answers, 100), 0);
+    }
+}

@@ -99,11 +99,15 @@ pub struct Mount {
     pub kind: String,
 }
 
-/// What a directory that a variable lists is on this machine.
+/// What an entry of a list of directories is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directory {
-    /// It does not exist, or is not a directory.
+    /// It does not exist.
     Missing,
+    /// It exists, and is no directory.
+    File,
+    /// It is a directory; what it holds is not known.
+    Listed,
     /// It is empty.
     Empty,
     /// It holds something.
@@ -123,7 +127,8 @@ pub struct Host {
     pub locales: Vec<LocaleProbe>,
     /// Files that TZ names, below the observer's own root: whether each is a zone.
     pub zone_files: std::collections::BTreeMap<String, bool>,
-    /// Directories of lists ([`SearchList`](crate::SearchList)) below the observer's own root.
+    /// Entries of lists ([`SearchList`](crate::SearchList)) below the observer's own root; of a log, which was perhaps made
+    /// elsewhere, the directories that it shows to be directories.
     pub directories: std::collections::BTreeMap<String, Directory>,
     /// The kernel's source of time ("tsc"); looked up only if programs asked for the time by calls.
     pub clock_source: Option<String>,

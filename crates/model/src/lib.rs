@@ -31,7 +31,8 @@ mod wait;
 mod watch_list;
 
 pub use arg_class::{
-    ArgClass, HIGH_DESCRIPTOR, LARGE_BLOCK, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS,
+    ANSWER, Answers, ArgClass, HIGH_DESCRIPTOR, LARGE_BLOCK, QUESTION, SMALL_OUTPUT, TINY_INPUT,
+    VDSO_CLOCKS,
 };
 pub use backend::{Backend, NoEbpf, Stops};
 pub use builder::{Answer, Builder, Limits, Question, QuestionId, Tally};

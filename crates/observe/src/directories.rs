@@ -15,7 +15,8 @@ pub(crate) fn fill(profile: &mut Profile) {
     let dirs: BTreeSet<&str> =
         lists.flat_map(|list| &list.entries).map(|entry| entry.dir.as_str()).collect();
     let found = dirs.into_iter().take(MOST).filter_map(|dir| Some((dir.to_owned(), look(dir)?)));
-    profile.host.directories = found.collect();
+    let found: Vec<(String, Directory)> = found.collect();
+    profile.host.directories.extend(found);
 }
 
 /// `None` where it may not be read.
@@ -25,11 +26,17 @@ fn look(dir: &str) -> Option<Directory> {
             None => Some(Directory::Empty),
             Some(_) => Some(Directory::Filled),
         },
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+        // So is one below a file.
+        Err(_) if fs::metadata(dir).is_err_and(|e| is_missing(e.kind())) => {
             Some(Directory::Missing)
         }
+        Err(e) if e.kind() == ErrorKind::NotADirectory => Some(Directory::File),
         Err(_) => None,
     }
+}
+
+fn is_missing(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]
@@ -37,14 +44,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_missing_empty_or_filled() {
+    fn a_directory_is_missing_a_file_empty_or_filled() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         fs::create_dir(path("empty")).unwrap();
         fs::write(path("file"), "").unwrap();
         assert_eq!(look(&path("empty")), Some(Directory::Empty));
         assert_eq!(look(folder.path().to_str().unwrap()), Some(Directory::Filled));
-        for name in ["none", "file", "file/none"] {
+        assert_eq!(look(&path("file")), Some(Directory::File));
+        for name in ["none", "file/none"] {
             assert_eq!(look(&path(name)), Some(Directory::Missing), "{name}");
         }
     }

@@ -5,6 +5,9 @@ use needless_observe::Failure;
 use std::fmt;
 use std::io;
 
+/// How a run differed that was ended, as the end of a sentence.
+pub(crate) const TOO_LONG: &str = "it ran 20 times as long: given up";
+
 /// Why a measurement failed. [`Display`](fmt::Display) says it in one line.
 #[derive(Debug)]
 pub enum ProveError {
@@ -39,6 +42,8 @@ pub enum ProveError {
     Counter(String),
     /// The user interrupted a run before anything was measured.
     Interrupted,
+    /// A timed run took longer than it may, and was ended.
+    TooLong,
     /// The thread that reads the output of the command ended early.
     Reader,
 }
@@ -71,6 +76,7 @@ impl fmt::Display for ProveError {
             ProveError::Change(why) => f.write_str(why),
             ProveError::Counter(why) => write!(f, "--per: {why}"),
             ProveError::Interrupted => f.write_str("interrupted before anything was measured"),
+            ProveError::TooLong => f.write_str(TOO_LONG),
             ProveError::Reader => f.write_str("the reader of the output failed"),
         }
     }

@@ -1,5 +1,6 @@
 //! The whole measurement, step by step.
 
+use crate::error::TOO_LONG;
 use crate::judge::{ProofEvidence, judge};
 use crate::predict::predictions;
 use crate::run::{Behaviour, CommandIo, SIGINT, ended, timed, wait};
@@ -10,6 +11,7 @@ use needless_model::{Change, Exit, Profile, Proof, Snapshot, Usage, changed_rows
 use needless_observe::Caller;
 use needless_rules::Declared;
 use regex::bytes::Regex;
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -18,6 +20,10 @@ use std::time::{Duration, Instant};
 
 /// Most pairs of one measurement: with more, an interval hardly narrows.
 pub(crate) const MOST_PAIRS: usize = 2_000;
+/// A timed run is ended if it takes so many times as long as the longest one without the change…
+const TIMES: u32 = 20;
+/// …and at least this long.
+const LEAST: Duration = Duration::from_secs(10);
 /// Rows that a proof keeps.
 const ROWS: usize = 12;
 
@@ -79,6 +85,7 @@ pub fn prove(
         launch,
         original: Original::record(),
         io: CommandIo { stdin: options.stdin.clone(), ignored: options.ignored.clone() },
+        longest: Cell::default(),
         options,
     };
     let mut random = Random::new(options.seed);
@@ -154,6 +161,8 @@ struct Runner<'a> {
     variants: Variants,
     original: Original,
     io: CommandIo,
+    /// How long the longest run without the change took.
+    longest: Cell<Duration>,
     options: &'a ProveOptions,
 }
 
@@ -164,6 +173,7 @@ impl Runner<'_> {
         if !self.around("--prepare", prepare, &hold()?)? {
             return Err(ProveError::Interrupted);
         }
+        let begun = Instant::now();
         let (captured, written) = self.io.with(
             |_| false,
             |fds| {
@@ -172,6 +182,7 @@ impl Runner<'_> {
                 Ok(needless_observe::count(launch, &self.options.capture)?)
             },
         )?;
+        self.took(variant, begun.elapsed());
         let cleaned = self.around("--cleanup", self.options.cleanup.as_ref(), &hold()?)?;
         let exit = captured.exit;
         if exit == Exit::Signal(SIGINT) || !cleaned {
@@ -190,9 +201,11 @@ impl Runner<'_> {
     ) -> Result<Option<String>, ProveError> {
         let endings = hold()?;
         for _ in 0..times {
-            let Some((behaviour, _)) = self.time(variant, padding(random), &endings)? else {
-                return Err(ProveError::Interrupted);
+            let ran = match self.time(variant, padding(random), &endings) {
+                Err(ProveError::TooLong) => return Ok(Some(TOO_LONG.to_owned())),
+                other => other?,
             };
+            let Some((behaviour, _)) = ran else { return Err(ProveError::Interrupted) };
             if let Some(how) = expected.difference(&behaviour) {
                 return Ok(Some(how));
             }
@@ -224,7 +237,11 @@ impl Runner<'_> {
             }
             let mut pair = [Usage::default(); 2];
             for variant in order {
+                let pair_number = evidence.pairs.len() + 1;
                 let ran = match self.time(variant, padding(random), &endings) {
+                    Err(ProveError::TooLong) => {
+                        return Ok(Some(differs(variant, pair_number, TOO_LONG)));
+                    }
                     // The pairs before it are kept.
                     Err(error) if done > 0 => {
                         evidence.failure = Some(error.to_string());
@@ -237,13 +254,19 @@ impl Runner<'_> {
                     return Ok(None);
                 };
                 if let Some(how) = expected.difference(&behaviour) {
-                    return Ok(Some(differs(variant, evidence.pairs.len() + 1, &how)));
+                    return Ok(Some(differs(variant, pair_number, &how)));
                 }
                 pair[variant as usize] = usage;
             }
             evidence.pairs.push(pair);
         }
         Ok(None)
+    }
+
+    fn took(&self, variant: Variant, time: Duration) {
+        if variant == Variant::Before {
+            self.longest.set(self.longest.get().max(time));
+        }
     }
 
     fn time(
@@ -256,7 +279,10 @@ impl Runner<'_> {
             return Ok(None);
         }
         let launch = self.variants.launch(variant, Some(padding));
-        let ran = timed(launch, self.original, &self.io, endings);
+        let at_most = LEAST.max(self.longest.get().saturating_mul(TIMES));
+        let begun = Instant::now();
+        let ran = timed(launch, self.original, &self.io, endings, at_most);
+        self.took(variant, begun.elapsed());
         let cleaned = self.around("--cleanup", self.options.cleanup.as_ref(), endings)?;
         Ok(ran?.filter(|_| cleaned))
     }
@@ -282,7 +308,11 @@ impl Runner<'_> {
         };
         let failed = |error| ProveError::Launch { option: Some(option), error };
         let running = needless_launch::start(&launch, self.original).map_err(failed)?;
-        let Some((exit, _)) = wait(running, endings).map_err(failed)? else { return Ok(false) };
+        let ended_by = wait(running, endings).map_err(|error| match error {
+            ProveError::Launch { error, .. } => failed(error),
+            other => other,
+        });
+        let Some((exit, _)) = ended_by? else { return Ok(false) };
         match exit {
             Exit::Code(0) => Ok(true),
             Exit::Signal(SIGINT) => Ok(false),

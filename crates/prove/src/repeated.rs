@@ -2,7 +2,7 @@
 
 use crate::ProveError;
 use crate::experiment::hold;
-use crate::run::{CommandIo, SIGINT, timed, wait};
+use crate::run::{CommandIo, EVER, SIGINT, timed, wait};
 use needless_launch::{Caller, Launch, Original, Stdio};
 use needless_model::{Exit, Profile, Usage};
 use needless_observe::ObserveOptions;
@@ -65,7 +65,7 @@ impl Repeated {
         let launch = Launch { stdio, ..self.launch.clone() };
         let endings = hold()?;
         let running = needless_launch::start(&launch, self.original).map_err(ProveError::launch)?;
-        match wait(running, &endings).map_err(ProveError::launch)? {
+        match wait(running, &endings)? {
             Some((exit, _)) if exit != Exit::Signal(SIGINT) => Ok(exit),
             _ => Err(ProveError::Interrupted),
         }
@@ -95,7 +95,7 @@ impl Repeated {
     /// As for [`Repeated::count`].
     pub fn time(&self) -> Result<(Usage, Exit), ProveError> {
         let launch = self.launch.clone();
-        let done = timed(launch, self.original, &self.io, &hold()?)?;
+        let done = timed(launch, self.original, &self.io, &hold()?, EVER)?;
         let (behaviour, usage) = done.ok_or(ProveError::Interrupted)?;
         Ok((usage, behaviour.exit))
     }

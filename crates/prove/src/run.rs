@@ -10,12 +10,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a command is given to end after Ctrl-C, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 /// Longer than any command runs.
-const EVER: Duration = Duration::from_secs(1 << 20);
+pub(crate) const EVER: Duration = Duration::from_secs(1 << 20);
 
 /// The standard streams of a run, and how its output is compared.
 #[derive(Clone, Debug, Default)]
@@ -121,19 +121,20 @@ impl CommandIo {
 /// A timed run, untraced. `None` if the user ended it.
 ///
 /// # Errors
-/// When it cannot be started.
+/// When it cannot be started, or has not ended after `at_most`.
 pub(crate) fn timed(
     launch: Launch,
     original: Original,
     io: &CommandIo,
     endings: &TerminationSignals,
+    at_most: Duration,
 ) -> Result<Option<(Behaviour, Usage)>, ProveError> {
     let ran = io.with(
         |ended| endings.wait(Some(ended), EVER),
         |fds| {
             let launch = Launch { stdio: Stdio::Given(fds), ..launch };
             let running = needless_launch::start(&launch, original).map_err(ProveError::launch)?;
-            wait(running, endings).map_err(ProveError::launch)?.ok_or(ProveError::Interrupted)
+            wait_at_most(running, endings, at_most)
         },
     );
     match ran {
@@ -150,15 +151,29 @@ pub(crate) fn timed(
 pub(crate) fn wait(
     running: Running,
     endings: &TerminationSignals,
-) -> Result<Option<(Exit, Usage)>, LaunchError> {
-    if endings.wait(Some(running.readable()), EVER) {
-        // A terminal sends this signal to the command too; `kill` sends it to us only.
-        running.signal(SIGINT);
-        endings.wait(Some(running.readable()), GRACE);
-        // Dropping it kills it, if it still runs.
-        return Ok(None);
+) -> Result<Option<(Exit, Usage)>, ProveError> {
+    match wait_at_most(running, endings, EVER) {
+        Err(ProveError::Interrupted) => Ok(None),
+        other => other.map(Some),
     }
-    running.end().map(Some)
+}
+
+/// Waits for the end of `running`, or ends it after `at_most`.
+fn wait_at_most(
+    running: Running,
+    endings: &TerminationSignals,
+    at_most: Duration,
+) -> Result<(Exit, Usage), ProveError> {
+    let begun = Instant::now();
+    let interrupted = endings.wait(Some(running.readable()), at_most);
+    if !interrupted && begun.elapsed() < at_most {
+        return running.end().map_err(ProveError::launch);
+    }
+    // A terminal sends this signal to the command too; `kill` sends it to us only.
+    running.signal(SIGINT);
+    endings.wait(Some(running.readable()), GRACE);
+    // Dropping it kills it, if it still runs.
+    Err(if interrupted { ProveError::Interrupted } else { ProveError::TooLong })
 }
 
 /// signal(7); the same number on every architecture.
@@ -170,6 +185,21 @@ mod tests {
 
     fn behaviour(exit: Exit, bytes: u64, print: u128) -> Behaviour {
         Behaviour { exit, written: Written { bytes, print } }
+    }
+
+    #[test]
+    fn issue_39_a_run_that_does_not_end_is_ended() {
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            argv: ["sh", "-c", "exec sleep 1000"].map(Into::into).to_vec(),
+            env: None,
+            stdio: Stdio::Null,
+            caller: None,
+        };
+        let endings = crate::experiment::hold().unwrap();
+        let at_most = Duration::from_millis(50);
+        let ran = timed(launch, Original::record(), &CommandIo::default(), &endings, at_most);
+        assert!(matches!(ran, Err(ProveError::TooLong)), "{ran:?}");
     }
 
     #[test]

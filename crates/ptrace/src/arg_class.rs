@@ -1,7 +1,7 @@
 //! Calls without a path that rules ask about: their class, by their arguments.
 
 use crate::sys::{Tid, read_memory};
-use needless_model::ArgClass;
+use needless_model::{ANSWER, Answers, ArgClass};
 use needless_syscalls::{BLOCK_FLAGS, BLOCK_PROTECTION, Classifier};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
@@ -27,17 +27,14 @@ struct Output {
     peer: bool,
     /// Small writes so far.
     writes: u64,
-    /// The numbers of writes and reads when the reads were last looked up.
-    looked: (u64, u64),
-    /// Whether reads and writes alternated at that time.
-    in_turn: bool,
-    /// Counts the epochs: each starts with a read.
-    epochs: u64,
+    /// Reads and their bytes when they were last looked up.
+    read: Option<(u64, u64)>,
+    answers: Answers,
 }
 
-/// For the first small writes the reads in between are looked up, then for one in so many.
+/// For the first small writes the reads in between are looked up, then for one in so many, for which each answer stands.
 const LOOK_FIRST: u64 = 8;
-const LOOK_EVERY: u64 = 64;
+const LOOK_EVERY: u64 = ANSWER as u64;
 /// /dev/null, which is not a terminal.
 const NULL: (u64, u64) = (1, 3);
 
@@ -118,24 +115,23 @@ impl Output {
         }
         self.writes += 1;
         if self.peer && (self.writes <= LOOK_FIRST || self.writes.is_multiple_of(LOOK_EVERY)) {
-            let now = (self.writes, reads(tid));
-            let (writes, reads) = (now.0 - self.looked.0, now.1.saturating_sub(self.looked.1));
-            self.in_turn = reads * 2 >= writes;
-            self.looked = now;
+            let now = reads(tid);
+            let before = self.read.replace(now).unwrap_or(now);
+            self.answers.read(now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
         }
-        self.epochs += u64::from(self.in_turn);
-        Some(self.epochs)
+        Some(self.answers.write())
     }
 }
 
-/// How many calls of the thread have read something (`syscr`, proc(5)); 0 if the kernel does not
-/// count them.
-fn reads(tid: Tid) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{tid}/task/{tid}/io"))
-        .or_else(|_| std::fs::read_to_string(format!("/proc/{tid}/io")));
-    let text = text.unwrap_or_default();
-    let field = text.lines().find_map(|line| line.strip_prefix("syscr:"));
-    field.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
+/// How many calls of the process have read something, and how many bytes (`syscr` and `rchar`, proc_pid_io(5)); 0 if the
+/// kernel does not count them.
+fn reads(tid: Tid) -> (u64, u64) {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/io")).unwrap_or_default();
+    let field = |name: &str| {
+        let field = text.lines().find_map(|line| line.strip_prefix(name));
+        field.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
+    };
+    (field("syscr:"), field("rchar:"))
 }
 
 /// The class of a `connect` by its peer, if rules ask about it: `struct sockaddr_un`,

@@ -1,5 +1,7 @@
-//! Directories, and which of them a path lies below.
+//! Directories, which of them a path lies below, and whether they are some.
 
+use crate::View;
+use needless_model::{Directory, Errno, Row};
 use std::collections::{BTreeSet, HashSet};
 
 /// A set of directories, made to find for many paths the directory that each lies below.
@@ -28,6 +30,38 @@ impl<'p> Dirs<'p> {
         let lengths = self.lengths.iter().filter(|at| **at <= path.len()).filter(ends);
         let dir = lengths.map(|at| &path[..*at]).find(|dir| self.all.contains(dir))?;
         Some((dir, path[dir.len()..].trim_start_matches('/')))
+    }
+}
+
+/// What calls show of an entry of a list.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shown {
+    /// A call about the entry itself succeeded.
+    pub(crate) exists: bool,
+    /// Something was looked for below it and was not there: below a file the answer is another (ENOTDIR).
+    searched: bool,
+}
+
+impl Shown {
+    /// Takes a call about the entry itself, or about `rest` below it.
+    pub(crate) fn take(&mut self, row: &Row, rest: &str) {
+        if rest.is_empty() {
+            self.exists |= row.ok();
+        } else {
+            self.searched |= row.failed(Errno::ENOENT) || row.failed(Errno::EACCES);
+        }
+    }
+
+    /// Whether `entry` was found, and nothing shows that it is a directory: then it may be a file, which is what
+    /// somebody looked for.
+    pub(crate) fn may_be_a_file(self, view: &View<'_>, entry: &str) -> bool {
+        let known = view.profile.host.directories.get(entry);
+        self.exists
+            && match known {
+                Some(Directory::Listed | Directory::Empty | Directory::Filled) => false,
+                Some(Directory::File) => true,
+                Some(Directory::Missing) | None => !self.searched,
+            }
     }
 }
 

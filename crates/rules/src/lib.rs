@@ -62,6 +62,7 @@ mod helpers;
 mod ignore;
 mod launchers;
 mod list_entries;
+mod list_finding;
 mod list_variable;
 mod load_path;
 mod loader;

@@ -1,5 +1,6 @@
 //! The entries of a variable's list in which a program looked: which hold nothing, and the calls that belong to them.
 
+use crate::dirs::Shown;
 use crate::search::of_the_system;
 use crate::{Sink, View};
 use needless_model::{Directory, EntryIndex, ListEntry, ProcId, Query, Row, Target};
@@ -10,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 pub(crate) struct Tried<'p> {
     /// Something was found there.
     pub(crate) hit: bool,
+    /// What calls of all processes show of it.
+    shown: Shown,
     /// It was opened, to be listed or to look below it.
     pub(crate) opened: bool,
     /// The rows about it.
@@ -28,35 +31,50 @@ pub(crate) struct Asked<'p> {
 
 pub(crate) type Entries<'p> = BTreeMap<&'p ListEntry, Tried<'p>>;
 
-/// Finds out in which entries any process of the profile found or made something.
+impl Tried<'_> {
+    /// Whether it is known to be meant as a directory: something was looked for in it, or it was opened as one.
+    pub(crate) fn is_directory(&self) -> bool {
+        self.opened || self.missed.keys().any(|name| !name.is_empty())
+    }
+}
+
+/// Finds out in which entries any process of the profile found or made something. An entry that may be a file, and was
+/// found, is what was looked for itself.
 pub(crate) fn mark_hits(view: &View<'_>, entries: &mut Entries<'_>) {
     let all: Vec<ListEntry> = entries.keys().map(|entry| (*entry).clone()).collect();
     let index = EntryIndex::new(&all);
-    for row in view.profile.rows.iter().filter(|row| row.ok()) {
+    for row in &view.profile.rows {
         if !matches!(row.target, Target::Path(_)) {
             continue;
         }
         if let Some((entry, rest)) = index.find(view.profile.path(row))
-            && !rest.is_empty()
             && let Some(tried) = entries.get_mut(entry)
         {
-            tried.hit = true;
+            tried.hit |= row.ok() && !rest.is_empty();
+            tried.shown.take(row, rest);
         }
+    }
+    for (entry, tried) in entries {
+        tried.hit |= tried.shown.may_be_a_file(view, &entry.dir);
     }
 }
 
 /// Whether the entry holds nothing that was asked for.
 pub(crate) fn is_dead(view: &View<'_>, entry: &ListEntry, tried: &Tried<'_>) -> bool {
     let holds = view.profile.host.directories.get(&entry.dir);
+    // What is there, and no directory, may have been made just now.
+    if tried.hit || holds == Some(&Directory::File) {
+        return false;
+    }
     // What was listed may have been wanted, if there was anything.
     let named = tried.missed.keys().any(|name| !name.is_empty());
     let nothing = match holds {
         Some(Directory::Missing | Directory::Empty) => true,
         Some(Directory::Filled) => false,
-        None => named,
+        Some(Directory::Listed | Directory::File) | None => named,
     };
     let asked = !tried.missed.is_empty() || tried.opened;
-    !tried.hit && asked && (nothing || !tried.opened) && !is_usual(&entry.dir)
+    asked && (nothing || !tried.opened) && !is_usual(&entry.dir)
 }
 
 /// Directories that programs search by default: they are in the list only because a program's default is.
@@ -180,19 +198,20 @@ pub(crate) fn stopped(
     counted.collect()
 }
 
-/// What the directories are on this machine, as a sentence, where all of it is known.
-pub(crate) fn state(view: &View<'_>, dirs: &BTreeSet<&str>) -> String {
-    let all =
-        |state| dirs.iter().all(|dir| view.profile.host.directories.get(*dir) == Some(&state));
-    let one = dirs.len() == 1;
-    let sentence = match () {
-        _ if all(Directory::Missing) && one => "It does not exist. ",
-        _ if all(Directory::Missing) => "None of them exists. ",
+/// What the entries are on this machine, as a sentence, where all of it is known.
+pub(crate) fn state(view: &View<'_>, entries: &Entries<'_>) -> &'static str {
+    let known = |entry: &ListEntry| view.profile.host.directories.get(&entry.dir);
+    let all = |state| entries.keys().all(|entry| known(entry) == Some(&state));
+    // One that was there is gone by now.
+    let missing = all(Directory::Missing) && entries.values().all(|tried| !tried.shown.exists);
+    let one = entries.keys().map(|entry| &entry.dir).collect::<BTreeSet<_>>().len() == 1;
+    match () {
+        _ if missing && one => "It does not exist. ",
+        _ if missing => "None of them exists. ",
         _ if all(Directory::Empty) && one => "It is empty. ",
         _ if all(Directory::Empty) => "All of them are empty. ",
         _ => "",
-    };
-    sentence.to_owned()
+    }
 }
 
 /// Whether one of the directories holds files, which something else may look for.

@@ -104,6 +104,19 @@
 //! nothing
 //! ```
 //!
+//! An archive, of which Python opens the file itself for each module:
+//!
+//! ```trace
+//! env PYTHONPATH=/opt/tools.egg
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! newfstatat(AT_FDCWD, "/opt/tools.egg", {st_mode=S_IFREG|0644, st_size=9000, ...}, 0) = 0 x40
+//! openat(AT_FDCWD, "/opt/tools.egg", O_RDONLY|O_CLOEXEC) = 3 x12
+//! openat(AT_FDCWD, "/usr/lib/python3.11/json/__init__.py", O_RDONLY|O_CLOEXEC) = 3
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! A program that looks for its own directories:
 //!
 //! ```trace

@@ -1,8 +1,9 @@
 //! ## What it finds
 //!
 //! Directories of any variable that lists directories (CDPATH, MANPATH, LUA_PATH, PKG_CONFIG_PATH, LIBRARY_PATH,
-//! R_LIBS, GUILE_LOAD_PATH, …) in which a program looks for files and never finds one. Lists for which there is a
-//! rule of their own (PATH, LD_LIBRARY_PATH, PYTHONPATH, …) are checked there.
+//! R_LIBS, GUILE_LOAD_PATH, …) in which a program looks for files and never finds one, and files of a variable that
+//! lists files (KUBECONFIG, KRB5_CONFIG) that are not there. Lists for which there is a rule of their own (PATH,
+//! LD_LIBRARY_PATH, PYTHONPATH, …) are checked there.
 //!
 //! ## Why it happens
 //!
@@ -51,6 +52,25 @@
 //! search-list: 12 of 12
 //! stage explained
 //! without LUA_PATH /opt/a/?.lua /opt/a/?/init.lua /opt/b/?.lua
+//! ```
+//!
+//! A list of files, of which one is there and is kept:
+//!
+//! ```trace
+//! env KUBECONFIG=/opt/a/config:/opt/b/config:/opt/c/config:/home/me/config
+//! execve("/usr/bin/kubectl", ["kubectl"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 30
+//! newfstatat(AT_FDCWD, "/opt/a/config", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/b/config", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/opt/c/config", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/home/me/config", {st_mode=S_IFREG|0600, st_size=5, ...}, 0) = 0
+//! openat(AT_FDCWD, "/home/me/config", O_RDONLY|O_CLOEXEC) = 3
+//! end
+//! ```
+//! ```finding
+//! search-list: 90 of 90
+//! stage explained
+//! without KUBECONFIG /opt/a/config /opt/b/config /opt/c/config
 //! ```
 //!
 //! A log does not show the environment:
@@ -125,6 +145,25 @@
 //! nothing
 //! ```
 //!
+//! Files that are there later. An entry that was found is what the list is for, unless something shows that it is a
+//! directory: a name that was looked for below it, `O_DIRECTORY`, or the machine.
+//!
+//! ```trace
+//! env RESULT_FILES=/tmp/a.done:/tmp/b.done:/tmp/c.done
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 100
+//! newfstatat(AT_FDCWD, "/tmp/a.done", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/tmp/b.done", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! newfstatat(AT_FDCWD, "/tmp/c.done", 0x7ffc0c0a3ee0, 0) = -1 ENOENT (No such file or directory)
+//! end
+//! newfstatat(AT_FDCWD, "/tmp/a.done", {st_mode=S_IFREG|0600, st_size=5, ...}, 0) = 0
+//! newfstatat(AT_FDCWD, "/tmp/b.done", {st_mode=S_IFREG|0600, st_size=5, ...}, 0) = 0
+//! newfstatat(AT_FDCWD, "/tmp/c.done", {st_mode=S_IFREG|0600, st_size=5, ...}, 0) = 0
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! A file that is asked for in one place only, below a directory that some variable happens to list:
 //!
 //! ```trace
@@ -185,14 +224,11 @@
 //! * <https://www.lua.org/manual/5.4/manual.html#pdf-package.path>
 //! * <https://github.com/rails/bootsnap>
 
-use crate::list_entries::{
-    Asked, Entries, is_dead, is_filled, keep_searched, mark_hits, state, stopped, walked,
-};
-use crate::list_variable::{self, Left, remedy};
-use crate::select::{Case, PathPattern, Threshold, merge_shared};
-use crate::text::{count, list, number, some};
+use crate::list_entries::{Asked, Entries, is_dead, keep_searched, mark_hits};
+use crate::list_finding::{finding, lists_of};
+use crate::select::Threshold;
 use crate::{RULES, Rule, Sink, View, load_path};
-use needless_model::{EntryIndex, Finding, ProcId, Query, Row, SearchList, Stage, Target};
+use needless_model::{EntryIndex, Query, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub(crate) const RULE: Rule = Rule {
@@ -203,11 +239,6 @@ pub(crate) const RULE: Rule = Rule {
 
 /// From so many directories on the usual threshold holds; one or two have to cost more.
 const SEVERAL: usize = 3;
-
-/// Calls that follow the open of a directory, to list it: fstat, two reads and close.
-const LISTED: u64 = 4;
-/// man opens directories without reading them: statfs and close.
-const HELD: u64 = 2;
 
 /// Whether a rule of its own judges the lists of this variable.
 pub(crate) fn has_own_rule(variable: &str) -> bool {
@@ -273,127 +304,4 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
         }
     }
     load_path::check(view, sink);
-}
-
-/// The lists of a process that no rule of their own judges.
-fn lists_of<'p>(view: &View<'p>, id: ProcId) -> impl Iterator<Item = &'p SearchList> {
-    let lists = view.process(id).lists.as_deref().unwrap_or_default();
-    lists.iter().filter(|list| !has_own_rule(&list.variable))
-}
-
-fn finding(
-    view: &View<'_>,
-    sink: &Sink,
-    variable: &str,
-    entries: &Entries<'_>,
-    others: &BTreeSet<&str>,
-) -> Option<Finding> {
-    let mut cases: BTreeMap<ProcId, Case> = BTreeMap::new();
-    let mut opens: BTreeMap<(ProcId, &str), u64> = BTreeMap::new();
-    let mut looks: BTreeMap<ProcId, Vec<(&str, &Row)>> = BTreeMap::new();
-    for (entry, tried) in entries {
-        for asked in &tried.rows {
-            let id = asked.row.process;
-            let fresh = || Case { process: id, needless: 0, of: 0, rows: Vec::new() };
-            let case = cases.entry(id).or_insert_with(fresh);
-            case.needless += asked.row.count;
-            case.of += asked.row.count;
-            case.rows.push(asked.at);
-            if asked.itself {
-                looks.entry(id).or_default().push((&entry.dir, asked.row));
-                if asked.row.ok() && asked.row.query == Query::Open {
-                    *opens.entry((id, &entry.dir)).or_default() += asked.row.count;
-                }
-            }
-        }
-    }
-    let mut shared: HashMap<usize, u64> = HashMap::new();
-    let walks: Vec<(ProcId, Vec<(usize, u64)>)> = cases
-        .keys()
-        .map(|id| {
-            let looks = looks.get(id).map_or(&[][..], Vec::as_slice);
-            let mut rows = walked(view, sink, *id, looks);
-            rows.extend(stopped(view, sink, *id, entries));
-            (*id, rows)
-        })
-        .collect();
-    for (id, rows) in walks {
-        let case = cases.get_mut(&id)?;
-        for (at, count) in rows {
-            case.needless += count;
-            case.of += count;
-            case.rows.push(at);
-            shared.insert(at, count);
-        }
-    }
-    if cases.is_empty() {
-        return None;
-    }
-    let programs: BTreeSet<&str> = cases.keys().map(|id| view.process(*id).name()).collect();
-    let each = if variable == "MANPATH" { HELD } else { LISTED };
-    let besides: u64 = opens.values().sum::<u64>() * each;
-    let index = crate::dirs::Dirs::new(entries.keys().map(|entry| &*entry.dir).collect());
-    let about = |path| match index.below(path) {
-        Some((dir, rest)) if !rest.is_empty() => PathPattern::below(dir),
-        _ => PathPattern::path(path),
-    };
-    let merged = merge_shared(view.profile, cases.into_values().collect(), &shared, about);
-    let dirs: BTreeSet<&str> = entries.keys().map(|entry| &*entry.dir).collect();
-    let said = count(dirs.len() as u64, "directory", "directories");
-    let hold = if dirs.len() == 1 { "holds" } else { "hold" };
-    let known = list_variable::known(variable);
-    let things = known.map_or("files", |known| known.things);
-    let programs: Vec<&str> = programs.into_iter().take(3).collect();
-    let same = match others.iter().copied().collect::<Vec<_>>() {
-        others if others.is_empty() => String::new(),
-        others => format!(" {} lists some of them, too.", list(&others)),
-    };
-    let why = format!(
-        "{variable} lists {said} that {hold} none of the {things} that {} asked for: {}. {}Each name is \
-         looked for in each entry in turn, up to the one that holds it.{same}",
-        list(&programs),
-        some(&dirs),
-        state(view, &dirs),
-    );
-    let calls = number(merged.needless);
-    let texts = in_order(view, variable, entries);
-    Some(Finding {
-        stage: Stage::Explained,
-        what: format!("{calls} calls look for {things} in {said} of {variable} that {hold} none"),
-        why,
-        remedies: vec![remedy(
-            variable,
-            texts,
-            is_filled(view, &dirs),
-            left(view, variable, entries),
-        )],
-        besides: besides as i64,
-        ..merged.finding(RULE.name)
-    })
-}
-
-/// The texts of the entries, in the order of the list.
-fn in_order(view: &View<'_>, variable: &str, entries: &Entries<'_>) -> Vec<String> {
-    let mut texts: Vec<String> = Vec::new();
-    let lists = view.ids().flat_map(|id| lists_of(view, id));
-    for entry in lists.filter(|list| list.variable == variable).flat_map(|list| &list.entries) {
-        let same = |text: &String| text.trim_end_matches('/') == entry.text.trim_end_matches('/');
-        if entries.contains_key(entry) && !texts.iter().any(same) {
-            texts.push(entry.text.clone());
-        }
-    }
-    texts
-}
-
-/// What is left in the lists that have some of these entries.
-fn left(view: &View<'_>, variable: &str, entries: &Entries<'_>) -> Left {
-    let lists = view.ids().flat_map(|id| lists_of(view, id));
-    let lists = lists.filter(|list| list.variable == variable);
-    let mut left = Left { others: true, empty: true };
-    for list in lists {
-        let kept = list.entries.iter().any(|entry| !entries.contains_key(entry));
-        left.others &= list.others || kept;
-        left.empty &= list.empty;
-    }
-    left
 }

@@ -5,7 +5,7 @@
 //! under the same name in another was searched for.
 
 use crate::again::{Others, SearchCall};
-use crate::dirs::{Dirs, common_tail};
+use crate::dirs::{Dirs, Shown, common_tail};
 use crate::helpers::absent;
 use crate::loader::{self, Loader};
 use crate::search::{CURRENT, Infer, Search, Searcher, entries, is_current, raw_entries};
@@ -64,6 +64,8 @@ struct Asked {
 struct List<'p> {
     value: Option<&'p str>,
     dirs: BTreeMap<&'p str, Tried>,
+    /// What calls show of its entries.
+    shown: HashMap<&'p str, Shown>,
     twice: BTreeSet<&'p str>,
     of: BTreeMap<ProcId, u64>,
 }
@@ -116,6 +118,7 @@ pub(crate) fn searches<'p>(
         let list = lists.entry(key).or_insert_with(|| List {
             value,
             dirs: BTreeMap::new(),
+            shown: HashMap::new(),
             twice: BTreeSet::new(),
             of: BTreeMap::new(),
         });
@@ -138,6 +141,7 @@ pub(crate) fn searches<'p>(
                 None => dirs.below(path).or_else(above),
             };
             let Some((dir, rest)) = found else { continue };
+            list.shown.entry(dir).or_default().take(row, rest);
             let loaders = loader.share(at, row, path);
             let count = if loads { loaders } else { row.count - loaders };
             if count == 0 {
@@ -183,7 +187,11 @@ fn misses(view: &View<'_>, id: ProcId, search: &Search) -> bool {
     view.rows_of(id).any(|(_, row)| searched(row))
 }
 
-fn found<'p>(view: &View<'p>, search: &Search, list: List<'p>) -> Option<SearchedList<'p>> {
+fn found<'p>(view: &View<'p>, search: &Search, mut list: List<'p>) -> Option<SearchedList<'p>> {
+    for (dir, tried) in &mut list.dirs {
+        // An archive is opened itself, and nothing is looked for below it.
+        tried.hit |= list.shown.get(dir).is_some_and(|shown| shown.may_be_a_file(view, dir));
+    }
     let empty: BTreeSet<&str> =
         list.dirs.iter().filter(|(_, tried)| !tried.hit).map(|(dir, _)| *dir).collect();
     let current = empty.iter().any(|dir| is_current(dir));

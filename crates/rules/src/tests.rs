@@ -15,6 +15,7 @@ mod prices;
 mod rederived;
 mod searchers;
 mod services;
+mod taken_out;
 mod traps;
 mod unprivileged;
 

@@ -67,6 +67,21 @@
 //! unset PYTHONUNBUFFERED
 //! ```
 //!
+//! A filter that reads whole buffers answers nobody:
+//!
+//! ```trace
+//! env PYTHONUNBUFFERED=1
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 30
+//! read(0, "line\nline\nline\n"..., 8192) = 8192
+//! write(1, "line\n", 5) = 5 x100
+//! end
+//! ```
+//! ```finding
+//! unbuffered-output: 2970 of 3000
+//! unset PYTHONUNBUFFERED
+//! ```
+//!
 //! ## Not a finding
 //!
 //! A program that writes like this by itself, if the output goes to /dev/null: a buffer would gain
@@ -120,14 +135,15 @@
 //! nothing
 //! ```
 //!
-//! A program that answers questions, each at once, and needs the variable for it:
+//! A program that answers questions, each at once, and needs the variable for it: whoever asks waits for the answer. A
+//! read of less than 1 KiB is a question, and the 64 writes after it are the answer.
 //!
 //! ```trace
 //! env PYTHONUNBUFFERED=1
 //! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
-//! repeat 3000
-//! read(0, "question\n", 4096) = 9
-//! write(1, "answer\n", 7) = 7
+//! repeat 300
+//! read(0, "question\n", 8192) = 9
+//! write(1, "piece of the answer", 19) = 19 x40
 //! end
 //! ```
 //! ```finding

@@ -3,7 +3,7 @@
 use crate::text;
 use memchr::memmem;
 use needless_model::{
-    ArgClass, HIGH_DESCRIPTOR, LARGE_BLOCK, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS,
+    Answers, ArgClass, HIGH_DESCRIPTOR, LARGE_BLOCK, SMALL_OUTPUT, TINY_INPUT, VDSO_CLOCKS,
 };
 use needless_syscalls::{CallKind, Classifier, Condition};
 
@@ -40,10 +40,9 @@ pub(crate) struct Streams {
     terminal: bool,
     /// Whether a line showed that it is /dev/null.
     discarded: bool,
-    /// Whether standard input is a pipe, a socket or a terminal.
-    peer: bool,
-    /// Counts the reads that may have waited for a peer's answer.
-    epoch: u64,
+    /// Whether standard input is a pipe, a socket or a terminal, where a line showed what it is.
+    peer: Option<bool>,
+    answers: Answers,
 }
 
 /// The class of a call, and the epoch that a write belongs to.
@@ -89,8 +88,13 @@ impl ClassifiedBy {
 }
 
 impl Streams {
-    /// The class of the call with these arguments; `None`: rules do not ask about it.
-    pub(crate) fn classify(&mut self, by: ClassifiedBy, args: &[u8]) -> Option<Classified> {
+    /// The class of the call with these arguments, which returned `ret`; `None`: rules do not ask about it.
+    pub(crate) fn classify(
+        &mut self,
+        by: ClassifiedBy,
+        args: &[u8],
+        ret: &[u8],
+    ) -> Option<Classified> {
         if !by.may_classify(args) {
             return None;
         }
@@ -104,14 +108,16 @@ impl Streams {
                 let discarded = self.is_discarded(args);
                 let detail =
                     if discarded { ArgClass::DiscardedOutput } else { ArgClass::SmallOutput };
-                Some((detail, Some(self.epoch)))
+                Some((detail, Some(self.answers.write())))
             }
             ClassifiedBy::Input => {
                 let tiny = last_number(args)? < u64::from(TINY_INPUT);
-                let peer =
-                    self.peer || args.starts_with(b"0<pipe:") || args.starts_with(b"0<socket:");
+                let shown = args.starts_with(b"0<pipe:") || args.starts_with(b"0<socket:");
+                let peer = if shown { Some(true) } else { self.peer };
                 // Where no line shows what it is, one byte at a time is read from a file, not from a peer.
-                self.epoch += u64::from(peer || !tiny);
+                if peer.unwrap_or(!tiny) {
+                    self.answers.read(1, text::decimal(ret).0);
+                }
                 tiny.then_some((ArgClass::TinyInput, None))
             }
             ClassifiedBy::Heap => {
@@ -161,7 +167,7 @@ impl Streams {
                 if args[0] == b'1' {
                     (self.terminal, self.discarded) = (device, null);
                 } else {
-                    self.peer = device || file == Some(FileType::Peer);
+                    self.peer = file.map(|file| device || file == FileType::Peer);
                 }
                 None
             }
@@ -249,8 +255,9 @@ mod tests {
     use super::*;
     use needless_syscalls::kind;
 
+    /// Each read returns one byte.
     fn see(streams: &mut Streams, name: &str, args: &str) -> Option<Classified> {
-        streams.classify(ClassifiedBy::of(name, kind(name, true)), args.as_bytes())
+        streams.classify(ClassifiedBy::of(name, kind(name, true)), args.as_bytes(), b"1")
     }
 
     #[test]
@@ -260,13 +267,16 @@ mod tests {
         assert_eq!(see(s, "write", r#"1, "a"..., 1024"#), None);
         assert_eq!(see(s, "write", r#"12, "a", 1"#), None);
         assert_eq!(see(s, "write", r#"1</dev/pts/3>, "a", 1"#), None);
-        assert_eq!(see(s, "read", r#"0, "question\n", 4096"#), None);
+        let block = r#"0, "line\n"..., 4096"#;
+        let read = ClassifiedBy::of("read", kind("read", true));
+        assert_eq!(s.classify(read, block.as_bytes(), b"4096"), None);
         assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((ArgClass::SmallOutput, Some(1))));
         assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((ArgClass::TinyInput, None)));
         assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((ArgClass::SmallOutput, Some(1))));
         assert_eq!(see(s, "fstat", "0, {st_mode=S_IFIFO|0600, st_size=0, ...}"), None);
         assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((ArgClass::TinyInput, None)));
         assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((ArgClass::SmallOutput, Some(2))));
+        assert_eq!(see(s, "write", r#"1, "a\n", 2"#), Some((ArgClass::SmallOutput, Some(3))));
         assert_eq!(see(s, "fstat", "1, {st_mode=S_IFCHR|0620, st_rdev=makedev(0x88, 0)}"), None);
         assert_eq!(see(s, "write", r#"1, "a\n", 2"#), None);
     }
@@ -306,10 +316,12 @@ mod tests {
             assert_eq!(see(s, "fstat", &format!("1, {terminal}")), None);
             assert_eq!(see(s, "write", r#"1, "a\n", 2"#), None, "{terminal}");
         }
-        for (file, peer) in [("010600", 1), ("0140777", 2), ("0100644", 2)] {
+        for (file, epoch) in [("010600", 1), ("0140777", 1), ("0100644", 0)] {
+            let s = &mut Streams::default();
             assert_eq!(see(s, "fstat", &format!("0, {{st_mode={file}, st_size=0, ...}}")), None);
             assert_eq!(see(s, "read", r#"0, "q", 1"#), Some((ArgClass::TinyInput, None)));
-            assert_eq!(s.epoch, peer, "{file}");
+            let written = see(s, "write", r#"1, "a\n", 2"#);
+            assert_eq!(written, Some((ArgClass::SmallOutput, Some(epoch))), "{file}");
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::call_names::Role;
 use crate::reader::Reader;
 use needless_model::{
-    Answer, Backend, Errno, Fact, Facts, Loss, ProcId, Process, Profile, Spawn, Window,
+    Answer, Backend, Directory, Errno, Fact, Facts, Loss, ProcId, Process, Profile, Spawn, Window,
 };
 
 impl Reader<'_> {
@@ -30,6 +30,8 @@ impl Reader<'_> {
         self.write_notes(facts);
         let window = Window { length_ns: self.clock.length_ns() };
         let mut profile = self.builder.finish(Backend::StraceLog, facts, window);
+        let directories = self.seen.directories.into_iter();
+        profile.host.directories = directories.map(|path| (path, Directory::Listed)).collect();
         profile.sort_by_process();
         profile
     }

@@ -141,6 +141,16 @@ fn open(rest: &[u8]) -> Query {
     if flags[..end].split(|b| *b == b'|').any(writes) { Query::OpenWrite } else { Query::Open }
 }
 
+/// Whether a call that succeeded shows that its path is a directory.
+pub(crate) fn is_directory(query: Query, rest: &[u8]) -> bool {
+    match query {
+        Query::Open => memmem::find(rest, b"O_DIRECTORY").is_some(),
+        // `st_mode=` or `stx_mode=`
+        Query::Stat | Query::Lstat => memmem::find(rest, b"_mode=S_IFDIR").is_some(),
+        _ => false,
+    }
+}
+
 /// `AT_*` flags: the last argument of newfstatat, the third of statx.
 fn at_flags(role: Role, rest: &[u8]) -> &[u8] {
     if role == Role::Statx {

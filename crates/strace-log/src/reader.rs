@@ -19,6 +19,7 @@ use crate::text;
 use memchr::{memchr, memmem};
 use needless_model::Builder;
 use split::{SPLIT, Split};
+use std::collections::BTreeSet;
 
 /// Reads lines into a profile.
 pub(crate) struct Reader<'o> {
@@ -79,6 +80,8 @@ pub(crate) struct LogFacts {
     /// Exits shown by a mark, and calls of exit and exit_group.
     pub exits: u64,
     pub exit_calls: u64,
+    /// What was opened as a directory, or shown to be one.
+    pub directories: BTreeSet<String>,
 }
 
 impl<'o> Reader<'o> {

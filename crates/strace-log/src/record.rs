@@ -16,6 +16,9 @@ use std::hash::BuildHasher;
 /// The kernel does not accept a longer path (`PATH_MAX`).
 const LONGEST_PATH: usize = 4096;
 
+/// So many directories are known to be some.
+const DIRECTORIES: usize = 4096;
+
 impl Reader<'_> {
     /// Counts a call that ended. `= ?` is not counted: strace saw no return, and `strace -c` does not count it.
     pub(crate) fn ended(&mut self, ended_call: EndedCall, end: &Returned<'_>) {
@@ -51,7 +54,7 @@ impl Reader<'_> {
         let answer = Answer { outcome: Some(outcome), fingerprint: None, at_ns, kernel_ns };
         if path_at != PathAt::Nowhere {
             if whole && role == Role::Status && is_fstat(args) {
-                return self.detail_or_count(process, call, args, answer);
+                return self.detail_or_count(process, call, args, ret, answer);
             }
             let found = if whole { path::find(path_at, args) } else { Path::Unreadable };
             if role == Role::Exec && outcome.is_ok() {
@@ -62,7 +65,7 @@ impl Reader<'_> {
             self.path_call(process, ended_call, text, found, answer);
             return;
         }
-        self.detail_or_count(process, call, if whole { args } else { b"" }, answer);
+        self.detail_or_count(process, call, if whole { args } else { b"" }, ret, answer);
         match role {
             Role::Startup => self.processes.state(process).startup = true,
             Role::Limit if outcome.is_ok() && whole => self.limit(process, call, args),
@@ -144,11 +147,18 @@ impl Reader<'_> {
     }
 
     /// Counts a call without a path, in a separate row if a rule asks about its arguments.
-    fn detail_or_count(&mut self, process: ProcId, call: u16, args: &[u8], answer: Answer) {
+    fn detail_or_count(
+        &mut self,
+        process: ProcId,
+        call: u16,
+        args: &[u8],
+        ret: &[u8],
+        answer: Answer,
+    ) {
         let by = self.calls.get(call).classified_by;
         let classified = match by {
             ClassifiedBy::Nothing => None,
-            _ => self.processes.state(process).streams.classify(by, args),
+            _ => self.processes.state(process).streams.classify(by, args, ret),
         };
         let Some((class, epoch)) = classified else { return self.count(process, call, answer) };
         let question = self.builder.detail(process, self.calls.get(call).id, class);
@@ -226,6 +236,10 @@ impl Reader<'_> {
         if !ok {
             return;
         }
+        // Else the path was not read again.
+        if known.is_none() && path::is_directory(query, found.rest) {
+            self.note_directory();
+        }
         match role {
             Role::Open => {
                 if let Some(libc) = self.libc_of(found.raw) {
@@ -239,6 +253,14 @@ impl Reader<'_> {
                 self.moved(process);
             }
             _ => {}
+        }
+    }
+
+    /// `self.path` is a directory.
+    fn note_directory(&mut self) {
+        if self.path.len() <= LONGEST_PATH && self.seen.directories.len() < DIRECTORIES {
+            let path = String::from_utf8_lossy(&self.path);
+            self.seen.directories.insert(path.trim_end_matches('/').to_owned());
         }
     }
 

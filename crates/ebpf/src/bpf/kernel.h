@@ -170,7 +170,9 @@ struct css_set {
 	struct cgroup *dfl_cgrp;	/* of cgroup v2 */
 };
 struct task_io_accounting {
-	__u64 syscr;	/* calls that read something; absent without CONFIG_TASK_XACCT */
+	/* Bytes read, and calls that read something; absent without CONFIG_TASK_XACCT. */
+	__u64 rchar;
+	__u64 syscr;
 };
 struct task_struct {
 	struct thread_info thread_info;

@@ -1,9 +1,9 @@
 //! The bytes that the programs in the kernel and this crate exchange, as the rest of the crate uses them.
 
 use crate::session::layout::{
-    Action, Call, Counter, Decider, MappingMessage, MessageHead, MessageKind, Moves, NONE,
-    OrphanRow, PathMessage, ProcessMessage, Reply, Row, RowKey, Settings, Spent, StackMessage,
-    When,
+    ANSWER, Action, Call, Counter, Decider, MappingMessage, MessageHead, MessageKind, Moves, NONE,
+    OrphanRow, PathMessage, ProcessMessage, QUESTION, Reply, Row, RowKey, Settings, Spent,
+    StackMessage, When,
 };
 use crate::{Scope, SessionOptions};
 use needless_model::{Query, Tally};
@@ -12,6 +12,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, KnownLayout};
 
 /// The inode number of the machine's own pid namespace (`PROC_PID_INIT_INO`, linux/proc_ns.h).
 pub(crate) const INITIAL_PID_NAMESPACE: u32 = 0xeffffffc;
+
+const _: () = assert!(ANSWER == needless_model::ANSWER && QUESTION == needless_model::QUESTION);
 
 /// What only the machine knows.
 pub(crate) struct Here {

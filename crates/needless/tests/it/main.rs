@@ -10,6 +10,7 @@ mod config;
 mod container_snippets;
 mod duplicate_entries;
 mod facts;
+mod harmless_advice;
 mod help;
 mod html;
 mod lists;

@@ -222,6 +222,15 @@ fn another_behaviour_proves_nothing_and_is_reported_first() {
     assert!(first.contains("behaves differently: nothing is proven"), "{first}");
 }
 
+/// With the change it waits for ever. The test waits, too, and takes no processor for it.
+#[test]
+fn issue_39_a_command_that_hangs_with_the_change_is_given_up() {
+    let hangs = ["sh", "-c", "test -n \"$NEEDED\" || exec sleep 1000"];
+    let (done, proof) = prove_in(&[("NEEDED", "yes")], &["--unset", "NEEDED"], &hangs);
+    assert_eq!((done.status.code(), &proof["outcome"]), (Some(1), &"differs".into()), "{proof:#}");
+    assert_eq!(proof["reason"], "with the change it ran 20 times as long: given up");
+}
+
 #[test]
 fn differences_between_runs_are_not_attributed_to_the_change() {
     let random = ["sh", "-c", "cat /proc/sys/kernel/random/uuid; echo end"];

@@ -163,3 +163,13 @@ fn only_watched_variables_are_read() {
     assert_eq!(vars(r#"["ls", ...], ["TZ=x"]"#), None);
     assert_eq!(vars(r#"["ls"], ["TZ=x", ..."#), None);
 }
+
+#[test]
+fn a_call_may_show_that_its_path_is_a_directory() {
+    let shows = |query, rest: &str| is_directory(query, rest.as_bytes());
+    assert!(shows(Query::Open, "O_RDONLY|O_NONBLOCK|O_DIRECTORY"));
+    assert!(!shows(Query::Open, "O_RDONLY|O_CLOEXEC"));
+    assert!(shows(Query::Stat, "{st_mode=S_IFDIR|0755, st_size=60, ...}, 0"));
+    assert!(shows(Query::Stat, "0, STATX_ALL, {stx_mask=STATX_ALL, stx_mode=S_IFDIR|0755, ...}"));
+    assert!(!shows(Query::Stat, "{st_mode=S_IFREG|0644, st_size=60, ...}, 0"));
+}
