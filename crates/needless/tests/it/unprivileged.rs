@@ -14,8 +14,8 @@ fn what_a_program_does_without_its_privilege_is_no_finding() {
     }
     let (Some(user), Some(env)) = (as_ordinary_user(), program("env")) else { return };
     // On a file system that honours the bits.
-    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o755));
-    let folder = folder.tempdir_in("/var/tmp").unwrap();
+    let open = Permissions::from_mode(0o755);
+    let folder = tempfile::Builder::new().permissions(open).tempdir_in("/var/tmp").unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (binary, own) = (path("needless"), path("env"));
     copy(NEEDLESS, binary.as_ref());

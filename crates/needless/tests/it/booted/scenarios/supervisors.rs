@@ -252,6 +252,9 @@ fn fix_restarts_what_was_written_before(machine: &Machine) {
     let output = machine.run(&format!("{fix} --restart"));
     let said = stdout(&output);
     assert!(said.contains("already so: ") && !said.contains("done: change"), "{output:?}");
-    assert!(said.ends_with(&format!("restarted: rc-service probed restart\n{looks}")), "{output:?}");
+    assert!(
+        said.ends_with(&format!("restarted: rc-service probed restart\n{looks}")),
+        "{output:?}"
+    );
     assert_eq!(machine.zone(&machine.pid_of(&words, &pid)).as_deref(), Some(ZONE));
 }
