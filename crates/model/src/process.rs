@@ -134,6 +134,11 @@ pub struct Process {
     /// `AT_SECURE`: set-user-ID or with file capabilities; the loader and libc then ignore LD_*,
     /// LOCPATH, TZDIR, MALLOC_* and others (man 8 ld.so, secure-execution mode).
     pub secure: Option<bool>,
+    /// The user and the group as which its program was started, where known; not what it took later.
+    pub user: Option<(u32, u32)>,
+    /// Whether it may write what it compiled beside the sources of Python modules, of which it found no compiled form;
+    /// `None`: not known.
+    pub writes_bytecode: Option<bool>,
     /// Whether its pointers have 64 bits, where known: a 32-bit program makes other calls for the
     /// same question than the machine's own programs.
     pub is_64bit: Option<bool>,
@@ -184,6 +189,8 @@ impl Process {
             runtime: Runtime::Native,
             service: None,
             secure: None,
+            user: None,
+            writes_bytecode: None,
             is_64bit: None,
             cpu_ns: None,
             cpu_user_ns: None,
