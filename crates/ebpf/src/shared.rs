@@ -300,6 +300,9 @@ shared! {
         directory: u64,
         /// Its name, of `Seen` and `Executed`.
         command: [u8; COMMAND],
+        /// As which `Executed` runs.
+        uid: u32,
+        gid: u32,
         exit_code: i32,
         shares_root: u8,
         secure: u8,

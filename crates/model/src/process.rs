@@ -137,6 +137,11 @@ pub struct Process {
     /// Whether it lacks the privilege that its file asks for (set-user-ID, set-group-ID, capabilities), because it is
     /// traced, or was started by a program that lacks it: it may do what it does not do otherwise.
     pub lacks_privilege: bool,
+    /// The user and the group as which its program was started, where known; not what it took later.
+    pub user: Option<(u32, u32)>,
+    /// Whether it may write what it compiled beside the sources of Python modules, of which it found no compiled form;
+    /// `None`: not known.
+    pub writes_bytecode: Option<bool>,
     /// Whether its pointers have 64 bits, where known: a 32-bit program makes other calls for the
     /// same question than the machine's own programs.
     pub is_64bit: Option<bool>,
@@ -188,6 +193,8 @@ impl Process {
             service: None,
             secure: None,
             lacks_privilege: false,
+            user: None,
+            writes_bytecode: None,
             is_64bit: None,
             cpu_ns: None,
             cpu_user_ns: None,

@@ -1,6 +1,6 @@
 //! Facts of the host that rules need, looked up after the run and only if the run has to do with them.
 
-use crate::{assigned, directories, locale_probe};
+use crate::{assigned, bytecode, directories, locale_probe};
 use needless_host::{
     Programs, Roots, fill_libcs, is_zone, measure_call_costs, measure_page_cost, read_zone,
 };
@@ -31,11 +31,12 @@ pub(crate) struct Measured {
     locales: BTreeMap<String, Option<LocaleProbe>>,
 }
 
-/// Adds variables that scripts assign, what listed directories hold, the time zone if any program read one, locales that were searched for and not
+/// Adds variables that scripts assign, what listed directories hold, whether Python may write there, the time zone if any program read one, locales that were searched for and not
 /// found, the clock source if any program asked the kernel for the time, and the cost of calls.
 pub(crate) fn machine(profile: &mut Profile, roots: &Roots, measured: &mut Measured) {
     assigned::fill(profile, roots);
     directories::fill(profile);
+    bytecode::fill(profile);
     profile.host.zone_files = zone_files(profile, roots);
     profile.host.machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     zones(profile, roots);

@@ -2,6 +2,7 @@
 //! facts of the host.
 
 mod assigned;
+mod bytecode;
 mod count;
 mod decode;
 mod directories;

@@ -7,6 +7,13 @@ use crate::tracer::Tracer;
 use crate::tree::{Count, Effect, InFlight};
 use crate::untraced::inherited_filter;
 use needless_model::{Answer, Exit, Loss, ProcId, Process, Query, Question, Spawn};
+use std::os::unix::fs::MetadataExt;
+
+/// The user and the group of a process that may be looked at, as one that has just executed a program (proc_pid(5)).
+fn user_of(tid: Tid) -> Option<(u32, u32)> {
+    let about = std::fs::metadata(format!("/proc/{tid}")).ok()?;
+    Some((about.uid(), about.gid()))
+}
 
 /// Most descriptors of foreign roots kept.
 const MAX_ROOTS: usize = 256;
@@ -91,6 +98,7 @@ impl Tracer<'_> {
             Some(self.builder.process_ref(*like).env.clone())
         };
         let block = first_stack::read_process(&mut process, tid, sp, &self.options.watch, known);
+        process.user = user_of(tid).filter(|_| process.secure == Some(false));
         process.lacks_privilege = needless_host::privilege_withheld(&process);
         if process.lacks_privilege {
             self.builder.lost(Loss::Setuid, 1);

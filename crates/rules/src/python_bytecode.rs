@@ -14,6 +14,7 @@
 //!
 //! ```trace
 //! env PYTHONDONTWRITEBYTECODE=1
+//! bytecode yes
 //! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
 //! openat(AT_FDCWD, "/srv/app/__pycache__/a.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)
 //! openat(AT_FDCWD, "/srv/app/a.py", O_RDONLY|O_CLOEXEC) = 3
@@ -32,6 +33,22 @@
 //! python-bytecode: 12 of 12
 //! stage explained
 //! unset PYTHONDONTWRITEBYTECODE
+//! ```
+//!
+//! Where the user of the process may not write there, the variable is right: without it Python would try at each start,
+//! and fail. Only the compiled modules help:
+//!
+//! ```trace
+//! env PYTHONDONTWRITEBYTECODE=1
+//! bytecode no
+//! execve("/usr/bin/python3", ["python3"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/srv/app/__pycache__/a.cpython-311.pyc", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) x6
+//! openat(AT_FDCWD, "/srv/app/a.py", O_RDONLY|O_CLOEXEC) = 3 x6
+//! ```
+//! ```finding
+//! python-bytecode: 12 of 12
+//! stage explained
+//! manual
 //! ```
 //!
 //! ## Not a finding
@@ -86,7 +103,7 @@
 //! ## Fix and caveat
 //!
 //! Compile when the image is built (`python3 -m compileall`): the variable may then stay. Or unset
-//! PYTHONDONTWRITEBYTECODE and let Python write beside the sources; PYTHONPYCACHEPREFIX names
+//! PYTHONDONTWRITEBYTECODE and let Python write beside the sources, if its user may; PYTHONPYCACHEPREFIX names
 //! another place if those directories cannot be written. The image grows by about the size of the
 //! sources. If the file system must not change at run time, compile when the image is built.
 //!
@@ -99,7 +116,7 @@ use crate::helpers;
 use crate::select::Case;
 use crate::text::count;
 use crate::{Rule, Sink, View};
-use needless_model::{Env, Query, Remedy, Stage};
+use needless_model::{Env, Query, Remedy, Safety, Stage};
 use std::collections::HashMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -140,9 +157,14 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
         let variable = "PYTHONDONTWRITEBYTECODE";
         let first = view.process(cases[0].process);
         let forbidden = first.env.value(variable).is_some_and(|value| !value.is_empty());
+        let answers = cases.iter().map(|case| view.process(case.process).writes_bytecode);
+        let may_write = all_of(answers.collect());
         let merged = helpers::merged(view, cases);
         let modules = count(merged.needless / 2, "module is", "modules are");
         let cause = match (forbidden, &first.env) {
+            (true, _) if may_write == Some(false) => {
+                format!("is not written: {variable} is set, and its user may not write there")
+            }
             (true, _) => format!("is not written, because {variable} is set"),
             (false, Env::Unknown) => format!("is not written, perhaps because {variable} is set"),
             (false, _) => "could not be written".to_owned(),
@@ -158,14 +180,35 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
             compile,
             "Needs the right to write beside the sources; repeat it when they change.",
         )];
-        if forbidden {
-            remedies.insert(0, remedy());
+        if forbidden && let Some(unset) = unset(may_write) {
+            remedies.insert(0, unset);
         }
         let stage = if forbidden { Stage::Explained } else { Stage::Seen };
         // The compiled form is opened instead of the source.
         let besides = -((merged.needless / 2) as i64);
         let finding = helpers::finding(merged, RULE.name, stage, what, why, remedies);
         sink.find(helpers::beside(finding, besides));
+    }
+}
+
+/// Whether all processes may write: `None`, if that is not known of one and no other may not.
+fn all_of(answers: Vec<Option<bool>>) -> Option<bool> {
+    if answers.contains(&Some(false)) {
+        return Some(false);
+    }
+    answers.iter().all(Option::is_some).then_some(true)
+}
+
+/// Lets Python write what it compiled, unless its user may not.
+fn unset(may_write: Option<bool>) -> Option<Remedy> {
+    match may_write {
+        Some(true) => Some(remedy()),
+        Some(false) => None,
+        None => {
+            let unless = "Only if the user of the process may write __pycache__ directories beside the \
+                          sources. Else Python tries at each start, and fails, which costs more calls.";
+            Some(Remedy { safety: Safety::Manual(unless.to_owned()), ..remedy() })
+        }
     }
 }
 

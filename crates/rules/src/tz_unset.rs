@@ -34,6 +34,23 @@
 //! set TZ=Europe/Athens
 //! ```
 //!
+//! A program that also asks by itself: of the checks only those of the time functions go.
+//!
+//! ```trace
+//! env -TZ
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! openat(AT_FDCWD, "/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY|O_CLOEXEC) = 3
+//! openat(AT_FDCWD, "/etc/localtime", O_RDONLY|O_CLOEXEC) = 3
+//! newfstatat(AT_FDCWD, "/etc/localtime", {st_mode=S_IFREG|0644, st_size=127, ...}, 0) = 0 x500
+//! site main+0xc3: call localtime@plt
+//! site look+0x91c: call stat64@plt
+//! ```
+//! ```finding
+//! tz-unset: 250 of 251
+//! stage seen
+//! set TZ
+//! ```
+//!
 //! The same from a log that shows neither the environment nor the machine nor stacks: it is found,
 //! but the value to set has to be looked up, and the program itself may make the calls, as Python
 //! does with `os.stat("/etc/localtime")`.
@@ -134,6 +151,9 @@
 //! watcher, or too few to matter), or if they come from a place in the program that calls `stat`
 //! itself.
 //!
+//! If only some of the sampled places call `stat`, their share of the checks is left out, and the rest is *seen*, because
+//! samples are an estimate.
+//!
 //! ## Fix and caveat
 //!
 //! Set TZ to the *name* of the zone (`TZ=Europe/Athens`), which every language runtime understands
@@ -161,7 +181,7 @@
 use crate::select::{Case, merge};
 use crate::text::number;
 use crate::zone::{self, LOCALTIME, positions, sum};
-use crate::zone_looker::{Looker, glib, looker, stat_ok};
+use crate::zone_looker::{Looker, asked_by_hand, glib, looker, stat_ok};
 use crate::{Rule, Sink, View};
 use needless_model::{
     Change, Fact, Finding, Libc, ProcId, Query, Remedy, Row, Runtime, Safety, Stage,
@@ -178,6 +198,9 @@ pub(crate) const RULE: Rule = Rule {
 const ZONEINFO: &str = "/usr/share/zoneinfo";
 type Rows<'p> = Vec<(usize, &'p Row)>;
 
+/// What is in one finding: its cases, the processes that read the zone for them, and how many checks are the programs' own.
+type Group = (Vec<Case>, BTreeSet<ProcId>, u64);
+
 /// What makes one finding: the program, whether GLib makes the checks, and the zone to advise.
 type GroupKey<'p> = (Option<&'p str>, bool, Option<&'p str>);
 
@@ -185,7 +208,7 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
     let zoneinfo = view.rows_at(ZONEINFO);
     let localtime = view.rows_at(LOCALTIME);
     let reads = |id| localtime.get(&id).is_some_and(|rows| opens_ok(rows) > 0);
-    let mut groups: BTreeMap<GroupKey<'_>, (Vec<Case>, BTreeSet<ProcId>)> = BTreeMap::new();
+    let mut groups: BTreeMap<GroupKey<'_>, Group> = BTreeMap::new();
     for (&process, rows) in &localtime {
         if !zone::tz_may_be_unset(view, process) || *view.libc(process) == Libc::Musl {
             continue;
@@ -201,6 +224,7 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
         }
         // A forked child goes on with what its parent read.
         let reader = view.lineage(process).skip(1).find(|up| reads(*up));
+        let mut own = 0;
         if !stats.is_empty() {
             let read = reader.is_some() || reads(process);
             match looker(view, process, read, &stats) {
@@ -212,23 +236,25 @@ pub(super) fn check(view: &View<'_>, sink: &mut Sink) {
                 Looker::Libc => {
                     // GLib reads the file once for itself.
                     let loads = u64::from(reader.is_none()) + u64::from(glib.is_some());
-                    add_stats(&mut case, opens_ok(rows), loads, &stats);
+                    own = asked_by_hand(&stats);
+                    add_stats(&mut case, opens_ok(rows), loads, own, &stats);
                 }
             }
         }
         if case.needless > 0 {
             let exe = view.process(process).exe.as_deref();
             let zone = zone::zone_of(view, process).and_then(|z| z.name.as_deref());
-            let (cases, readers) = groups.entry((exe, glib.is_some(), zone)).or_default();
-            cases.push(case);
-            readers.extend(reader);
+            let group = groups.entry((exe, glib.is_some(), zone)).or_default();
+            group.0.push(case);
+            group.1.extend(reader);
+            group.2 += own;
         }
     }
-    for ((_, glib, _), (mut cases, readers)) in groups {
+    for ((_, glib, _), (mut cases, readers, own)) in groups {
         // The first reading of a parent that did nothing else counts as its children's.
         let asks: BTreeSet<ProcId> = cases.iter().map(|case| case.process).collect();
         cases[0].of += readers.difference(&asks).count() as u64;
-        sink.find(finding(view, cases, glib));
+        sink.find(finding(view, cases, glib, own));
     }
 }
 
@@ -236,22 +262,22 @@ fn opens_ok(rows: &[(usize, &Row)]) -> u64 {
     rows.iter().filter(|(_, row)| row.query == Query::Open && row.ok()).map(|(_, r)| r.count).sum()
 }
 
-/// Counts what glibc asked: its stats, except those after which the file was read again.
-fn add_stats(case: &mut Case, opens: u64, most_loads: u64, stats: &[(usize, &Row)]) {
+/// Counts what glibc asked: its stats, except those after which the file was read again, and `own` ones of the program.
+fn add_stats(case: &mut Case, opens: u64, most_loads: u64, own: u64, stats: &[(usize, &Row)]) {
     let loads = opens.min(most_loads);
-    let asked = sum(stats);
+    let asked = sum(stats).saturating_sub(own);
     case.needless += asked.saturating_sub(opens - loads);
     case.of += asked + loads;
     case.rows.extend(positions(stats));
 }
 
-fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
+fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool, own: u64) -> Finding {
     let merged = merge(view.profile, cases);
     let first = merged.processes[0];
     let explained = merged.processes.iter().all(|p| zone::tz_known_unset(view, *p));
     let known = ["bash", "perl"].contains(&view.process(first).name());
     let blind = !glib && !known && !view.profile.facts.has(Fact::CallSites);
-    let explained = explained && !blind;
+    let explained = explained && !blind && own == 0;
     let (needless, of) = (number(merged.needless), number(merged.of));
     let looks = format!("{needless} of {of} looks at the time zone find it unchanged");
     let (what, why) = match (glib, view.process(first).name()) {
@@ -300,10 +326,22 @@ fn finding(view: &View<'_>, cases: Vec<Case>, glib: bool) -> Finding {
     Finding {
         stage: if explained { Stage::Explained } else { Stage::Seen },
         what,
-        why,
+        why: why + &about_own(own),
         remedies,
         ..merged.finding(RULE.name)
     }
+}
+
+/// A sentence on checks that the program makes by itself.
+fn about_own(own: u64) -> String {
+    if own == 0 {
+        return String::new();
+    }
+    format!(
+        " The program also asks by itself, about {} times by the call sites that were sampled: these are not \
+         counted here.",
+        number(own)
+    )
 }
 
 const WHY: &str = "TZ is not set, so glibc's localtime(), mktime() and tzset() ask at every call \

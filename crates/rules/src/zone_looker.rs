@@ -3,7 +3,7 @@
 use crate::View;
 use crate::select::Case;
 use crate::zone::{self, positions, sum};
-use needless_model::{Fact, ProcId, Query, Row, Runtime, Spawn};
+use needless_model::{CallSite, Fact, ProcId, Query, Row, Runtime, Spawn};
 
 /// Checks at a lower rate come from a watcher, or are not worth a change.
 const RARE_PER_SECOND: f64 = 2.0;
@@ -69,14 +69,28 @@ fn statx_may_be_glibcs(machine: &str) -> bool {
 /// Whether every sampled place in the program calls a function of the stat family itself.
 fn called_by_hand(stats: &[(usize, &Row)]) -> bool {
     let mut sites = stats.iter().flat_map(|(_, row)| &row.sites).peekable();
-    sites.peek().is_some()
-        && sites.all(|(site, _)| {
-            let name = site.calls.as_deref().unwrap_or("").trim_start_matches("__");
-            matches!(
-                name.trim_end_matches("64").trim_end_matches("_time"),
-                "stat" | "lstat" | "fstatat" | "xstat" | "lxstat" | "fxstatat" | "statx"
-            )
-        })
+    sites.peek().is_some() && sites.all(|(site, _)| is_by_hand(site))
+}
+
+fn is_by_hand(site: &CallSite) -> bool {
+    let name = site.calls.as_deref().unwrap_or("").trim_start_matches("__");
+    matches!(
+        name.trim_end_matches("64").trim_end_matches("_time"),
+        "stat" | "lstat" | "fstatat" | "xstat" | "lxstat" | "fxstatat" | "statx"
+    )
+}
+
+/// How many of the checks the program makes itself, as far as the places of those that were sampled show it.
+pub(crate) fn asked_by_hand(stats: &[(usize, &Row)]) -> u64 {
+    let of_row = |row: &Row| {
+        let weights = |own: bool| -> u64 {
+            let sites = row.sites.iter().filter(|(site, _)| !own || is_by_hand(site));
+            sites.map(|(_, weight)| weight).sum()
+        };
+        let share = u128::from(row.count) * u128::from(weights(true));
+        share.div_ceil(u128::from(weights(false)).max(1)) as u64
+    };
+    stats.iter().map(|(_, row)| of_row(row)).sum()
 }
 
 /// GLib's own checks, once per call: the link, its target (or, if it is not a link, other places

@@ -18,6 +18,7 @@
 //! locales WANTED NAME=FAILED/TOTAL/CHARMAP … NAME=FAILED/TOTAL/-
 //!                                         cost of spellings on the host; `-`: not accepted
 //! clocksource tsc                         the kernel's source of time
+//! bytecode yes | no                       whether processes may write what Python compiled
 //! cpu 3s                                  CPU time in user mode
 //! costs 1000                              a stat, failed open, open costs this many ns
 //! facts +clock -answers                   facts to add to the log or to remove from it
@@ -89,7 +90,7 @@ fn expand(example: &str) -> Result<(String, Vec<(String, String)>), String> {
                 log.push_str(&block.repeat(times));
             }
             "site" | "env" | "libc" | "runtime" | "secure" | "machine" | "zone" | "zonefile"
-            | "locales" | "clocksource" | "cpu" | "costs" | "facts" => {
+            | "locales" | "clocksource" | "bytecode" | "cpu" | "costs" | "facts" => {
                 directives.push((line.to_owned(), line_before.clone()))
             }
             _ => {
@@ -167,6 +168,10 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) -> Option<()
         "locales" => {
             profile.facts = profile.facts.with(Fact::HostLocales);
             profile.host.locales.push(locales(&words)?);
+        }
+        "bytecode" => {
+            let [known @ ("yes" | "no")] = words[..] else { return None };
+            profile.processes.iter_mut().for_each(|p| p.writes_bytecode = Some(known == "yes"));
         }
         "cpu" => {
             let seconds: u64 = words.first()?.trim_end_matches('s').parse().ok()?;
@@ -284,6 +289,7 @@ mod tests {
             "zone",
             "zonefile /x",
             "zonefile /x maybe",
+            "bytecode maybe",
             "cpu",
             "cpu x",
             "facts paths",

@@ -63,6 +63,9 @@ static __always_inline int process_executes(struct task_struct *task, struct lin
 	name(event, task);
 	times(event, proc, task);
 	event->directory = proc->directory;
+	__u64 user = bpf_get_current_uid_gid();
+	event->uid = user;
+	event->gid = user >> 32;
 	event->secure = BPF_CORE_READ_BITFIELD(binprm, secureexec);
 	event->by_descriptor = bpf_core_field_exists(binprm->fdpath) && binprm->fdpath != NULL;
 	__u32 used = 0;

@@ -252,6 +252,8 @@ impl Events {
         let mut process = Process::new(event.about.pid, former, Spawn::Exec);
         process.shares_root = event.shares_root();
         process.secure = Some(event.about.secure != 0);
+        // Of one with set-user-ID only the real user is known.
+        process.user = (event.about.secure == 0).then_some((event.about.uid, event.about.gid));
         describe(&mut process, &event);
         if let Some(environ) = event.whole_environ() {
             process.env = Env::Known(needless_host::watched_variables(environ, &self.watch));

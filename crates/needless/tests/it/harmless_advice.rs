@@ -3,6 +3,13 @@
 use crate::common::*;
 use serde_json::Value;
 
+/// The first remedy of a rule's finding that unsets a variable, as its safety; "none" where there is none.
+fn unset<'a>(report: &'a Value, rule: &str) -> &'a str {
+    let remedies = finding(report, rule)["remedies"].as_array().unwrap();
+    let unset = remedies.iter().find(|remedy| remedy["kind"] == "unset_env");
+    unset.map_or("none", |remedy| remedy["safety"].as_str().unwrap())
+}
+
 #[test]
 fn issue_39_a_file_that_is_read_stays_in_its_list() {
     let Some(bash) = needed(installed("bash")) else { return };
@@ -52,6 +59,30 @@ fn issue_39_a_program_that_answers_keeps_its_output_unbuffered() {
             let all = report["findings"].as_array().unwrap();
             let said = all.iter().find(|one| one["rule"] == "unbuffered-output");
             assert_eq!(said, None, "{backend}, {lines} lines");
+        }
+    }
+}
+
+#[test]
+fn issue_39_bytecode_is_written_only_where_the_user_may() {
+    let (Some(()), Some(setpriv)) = (root(), program("setpriv")) else { return };
+    let Some(python) = needed(installed("python3")) else { return };
+    let folder = open_folder();
+    for number in 0..40 {
+        std::fs::write(folder.path().join(format!("m{number}.py")), "x = 1\n").unwrap();
+    }
+    let import = "for n in range(40): __import__(f'm{n}')";
+    let path = folder.path().to_str().unwrap();
+    let env = [("PYTHONPATH", path), ("PYTHONDONTWRITEBYTECODE", "1")];
+    let (setpriv, python) = (setpriv.to_str().unwrap(), python.to_str().unwrap());
+    let as_root = [python, "-c", import];
+    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let as_nobody = [&[setpriv], &user[..], &as_root].concat();
+    let options: [&[&str]; 2] = [&[], &[]];
+    for (words, safety) in [(&as_root[..], "caveat"), (&as_nobody, "none")] {
+        for (backend, report) in observed_by_each_backend(folder.path(), options, &env, words) {
+            let safety = if backend == "log" { "manual" } else { safety };
+            assert_eq!(unset(&report, "python-bytecode"), safety, "{backend} {words:?}");
         }
     }
 }
