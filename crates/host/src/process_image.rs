@@ -158,7 +158,7 @@ pub fn privilege_withheld(process: &Process) -> bool {
     const GROUP_EXECUTE: u32 = 0o010;
     let set_user = file.mode() & SET_USER != 0;
     let set_group = file.mode() & SET_GROUP != 0 && file.mode() & GROUP_EXECUTE != 0;
-    let capable = process.secure == Some(false) && has_capabilities(&path);
+    let capable = has_capabilities(&path);
     // Few programs have any: the others' status is not read.
     if !(set_user || set_group || capable) {
         return false;
@@ -167,7 +167,7 @@ pub fn privilege_withheld(process: &Process) -> bool {
     let effective = |name: &str| crate::status_numbers(&status, name).nth(1);
     let set_user = set_user && effective("Uid:") != Some(file.uid());
     let set_group = set_group && effective("Gid:") != Some(file.gid());
-    let capable = capable && effective("Uid:") != Some(0);
+    let capable = capable && effective("Uid:") != Some(0) && has_none(&status);
     (set_user || set_group || capable) && !mounted_without_setuid(&path) && !no_new_privs()
 }
 
@@ -178,8 +178,14 @@ fn no_new_privs() -> bool {
 }
 
 fn has_capabilities(path: &str) -> bool {
-    let mut size_only: [u8; 0] = [];
-    rustix::fs::getxattr(path, "security.capability", &mut size_only).is_ok_and(|size| size > 0)
+    rustix::fs::getxattr_query(path, "security.capability").is_ok_and(|size| size > 0)
+}
+
+/// Whether a process with this /proc/PID/status has no capability. The mark `AT_SECURE` does not show that: a file whose
+/// capabilities are effective from the start gets it also where the kernel withholds them.
+fn has_none(status: &str) -> bool {
+    let permitted = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
+    permitted.is_some_and(|set| set.trim().bytes().all(|digit| digit == b'0'))
 }
 
 /// On such a file system the bits have no effect, traced or not.

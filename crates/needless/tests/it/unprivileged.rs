@@ -4,8 +4,10 @@ use crate::common::*;
 use std::fs::{Permissions, create_dir, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 
-/// CAP_CHOWN, permitted: capabilities(7), as the kernel keeps it (linux/capability.h).
+/// CAP_CHOWN of a file, permitted, and with `EFFECTIVE` in force from the start: capabilities(7), as the kernel keeps it
+/// (linux/capability.h).
 const CAPABILITY: [u32; 5] = [0x0200_0000, 1, 0, 0, 0];
+const EFFECTIVE: u32 = 1;
 
 #[test]
 fn what_a_program_does_without_its_privilege_is_no_finding() {
@@ -23,17 +25,20 @@ fn what_a_program_does_without_its_privilege_is_no_finding() {
     libraries.iter().for_each(|dir| create_dir(dir).unwrap());
     let plain: &[&str] = &[];
     for (mode, capable, privileges, judged) in [
-        (0o755, false, plain, true),
-        (0o4755, false, plain, false),
-        (0o2755, false, plain, false),
-        (0o755, true, plain, false),
+        (0o755, None, plain, true),
+        (0o4755, None, plain, false),
+        (0o2755, None, plain, false),
+        (0o755, Some(0), plain, false),
+        (0o755, Some(EFFECTIVE), plain, false),
         // It would not get its privilege without needless either.
-        (0o4755, false, &["--no-new-privs"], true),
+        (0o4755, None, &["--no-new-privs"], true),
     ] {
         copy(env.to_str().unwrap(), own.as_ref());
         set_permissions(&own, Permissions::from_mode(mode)).unwrap();
-        if capable {
-            let value = CAPABILITY.map(u32::to_le_bytes).concat();
+        if let Some(effective) = capable {
+            let mut value = CAPABILITY;
+            value[0] |= effective;
+            let value = value.map(u32::to_le_bytes).concat();
             let flags = rustix::fs::XattrFlags::empty();
             rustix::fs::setxattr(&own, "security.capability", &value, flags).unwrap();
         }
