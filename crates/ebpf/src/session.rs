@@ -221,9 +221,11 @@ impl Session {
         if let Some(returned) = returned {
             let counted = std::mem::take(&mut self.events.borrow_mut().rows);
             late.removed = counted.removed;
-            // The texts of rows that came while the rows were read. What comes back besides is for the next window.
+            // The texts of rows that came while the rows were read, and their processes. What comes back besides is for
+            // the next window.
             let _ = self.ring.consume();
             let mut events = self.events.borrow_mut();
+            events.look_up_new();
             late = KernelRows { removed: late.removed, ..std::mem::take(&mut events.rows) };
             events.rows = self.ledger.since(counted, &returned, self.begun_ns - self.started_ns);
         }

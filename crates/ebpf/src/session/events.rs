@@ -325,11 +325,16 @@ impl Events {
         }
     }
 
-    /// Looks up new processes that still live. Every tenth of a second.
+    /// Looks up new processes, and which of the ended ones are settled. Every tenth of a second.
     pub(crate) fn look(&mut self) {
         self.looks += 1;
         let looks = self.looks;
         self.settled |= self.settling.extract_if(.., |look| *look + 1 < looks).count() > 0;
+        self.look_up_new();
+    }
+
+    /// Looks up new processes that still live.
+    pub(crate) fn look_up_new(&mut self) {
         for number in std::mem::take(&mut self.new) {
             let Some(image) = self.images.get_mut(&number) else { continue };
             let Some(pid) = image.pid.filter(|pid| self.live.get(pid) == Some(&number)) else {
