@@ -109,14 +109,14 @@ fn processes_that_find_no_room_are_counted_as_lost() {
     // Four processes that go on, of which two find room.
     let room = Room { processes: 2, ..Room::default() };
     let loops = || spawn(command(&testee, folder.path()).arg(folder.path().join("answers")));
-    let mut children = [(); 4].map(|()| loops());
+    let children = [(); 4].map(|()| Endless(loops()));
     let mut session =
         Session::start(&needless_ebpf::Scope::Chosen, &SessionOptions { room, ..options() })
             .unwrap();
     let taken: Vec<bool> =
-        children.iter().map(|child| session.observe(child.id()).unwrap()).collect();
+        children.iter().map(|child| session.observe(child.0.id()).unwrap()).collect();
     // A second request for the same processes counts none twice.
-    assert!(children.iter().all(|child| !session.observe(child.id()).unwrap()));
+    assert!(children.iter().all(|child| !session.observe(child.0.id()).unwrap()));
     session.drain(Duration::from_millis(50));
     let chosen = session.finish().profile;
     let mut everyone =
@@ -125,10 +125,7 @@ fn processes_that_find_no_room_are_counted_as_lost() {
     std::thread::sleep(Duration::from_millis(300));
     everyone.drain(Duration::ZERO);
     let everyone = everyone.finish().profile;
-    for child in &mut children {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
+    drop(children);
     assert_eq!(taken, [true, true, false, false]);
     assert_eq!(chosen.lost[&Loss::UnseenProcesses], 2, "{:?}", chosen.lost);
     assert!(everyone.lost[&Loss::Uncounted] > 0, "{:?}", everyone.lost);

@@ -23,6 +23,17 @@ pub(crate) fn spawn(command: &mut Command) -> Child {
     command.spawn().unwrap()
 }
 
+/// A program that would run for ever: it ends with its test, also where that fails.
+pub(crate) struct Endless(pub(crate) Child);
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        // It may have been ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Runs a command that is not observed, for what it prints.
 pub(crate) fn output(command: &mut Command) -> Output {
     let child = spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()));

@@ -106,14 +106,15 @@ fn in_a_break_nothing_is_counted_and_no_program_of_ours_runs() {
     let Some(testee) = testee("stat_loop").filter(|_| possible()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut testee = command(&testee, folder.path());
-    let mut children = [1, 2].map(|n| spawn(testee.arg(folder.path().join(n.to_string()))));
+    let mut children =
+        [1, 2].map(|n| Endless(spawn(testee.arg(folder.path().join(n.to_string())))));
     let options = SessionOptions { metered: true, ..options() };
     let mut session = Session::start(&Scope::Everyone, &options).unwrap();
     let roots = |profile: &Profile, pid: u32| -> u64 {
         let of = |row: &&Row| profile.process(row.process).pid == pid && profile.path(row) == "/";
         profile.rows.iter().filter(of).map(|row| row.count).sum()
     };
-    let [first, second] = [children[0].id(), children[1].id()];
+    let [first, second] = [children[0].0.id(), children[1].0.id()];
     let mut profile = None;
     for _ in 0..200 {
         session.drain(Duration::from_millis(10));
@@ -130,8 +131,8 @@ fn in_a_break_nothing_is_counted_and_no_program_of_ours_runs() {
         let before = session.run_time();
         assert!(!before.is_zero());
         // The other goes on.
-        let _ = children[0].kill();
-        children[0].wait().unwrap();
+        let _ = children[0].0.kill();
+        children[0].0.wait().unwrap();
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(session.run_time(), before, "no program runs");
         session.resume().unwrap();
@@ -147,6 +148,4 @@ fn in_a_break_nothing_is_counted_and_no_program_of_ours_runs() {
         assert_eq!(seen.lost.get(&Loss::NoPath), None, "{:?}", seen.lost);
         assert!(session.run_time() > before);
     }
-    children[1].kill().unwrap();
-    children[1].wait().unwrap();
 }
