@@ -67,16 +67,14 @@ mod tests {
     use crate::early::Status;
     use crate::{filter, tracer};
     use needless_fixtures::needed;
-    use needless_launch::{Launch, Original, Prepared, Stdio};
+    use needless_launch::{Child, Launch, Original, Prepared, Stdio};
+    use std::ffi::OsString;
 
-    #[test]
-    fn a_drained_command_lives_on_without_failing_calls() {
-        let Some(testee) = needed(needless_fixtures::path("stat_loop")) else { return };
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("counts");
+    /// A command with the filter that waits for its tracer.
+    fn held(argv: &[OsString]) -> Child {
         let launch = Launch {
-            program: testee.clone(),
-            argv: vec![testee.into(), file.clone().into()],
+            program: argv[0].clone().into(),
+            argv: argv.to_vec(),
             env: None,
             stdio: Stdio::Null,
             caller: None,
@@ -85,7 +83,16 @@ mod tests {
         let code = filter::program(&needless_syscalls::abis(), None);
         let prepared = Prepared::new(&launch, code, original).unwrap();
         let pid = prepared.fork(None).unwrap();
-        let mut child = prepared.held(pid);
+        prepared.held(pid)
+    }
+
+    #[test]
+    fn a_drained_command_lives_on_without_failing_calls() {
+        let Some(testee) = needed(needless_fixtures::path("stat_loop")) else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("counts");
+        let mut child = held(&[testee.into(), file.clone().into()]);
+        let pid = child.pid;
         let options = libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_TRACEEXEC;
         tracer::seize(&mut child, options, false).unwrap();
         child.release();
@@ -109,18 +116,8 @@ mod tests {
 
     #[test]
     fn a_command_that_has_no_tracer_at_its_exec_is_executed_when_it_has_one() {
-        let launch = Launch {
-            program: "/bin/true".into(),
-            argv: vec!["true".into()],
-            env: None,
-            stdio: Stdio::Null,
-            caller: None,
-        };
-        let original = Original::record_and_block().unwrap();
-        let code = filter::program(&needless_syscalls::abis(), None);
-        let prepared = Prepared::new(&launch, code, original).unwrap();
-        let pid = prepared.fork(None).unwrap();
-        let mut child = prepared.held(pid);
+        let mut child = held(&["/bin/true".into()]);
+        let pid = child.pid;
         child.ready();
         child.release();
         let has_filter = |status: Status| status.field("Seccomp:") == Some("2");

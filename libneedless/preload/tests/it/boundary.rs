@@ -5,8 +5,8 @@ use crate::common::{have, library, may_mount, program, run, same, with_a_link};
 use std::path::Path;
 use std::process::Command;
 
-/// `TZ` is set for one call of each function, within the second of a look; and each look fails once for want of a
-/// descriptor. `file`: whether `/etc/localtime` exists.
+/// Sets `TZ` for one call of each function, within the second of a look, and lets each look fail once with EMFILE.
+/// `file`: whether `/etc/localtime` exists.
 fn flips(file: bool) {
     if !may_mount() {
         return;
