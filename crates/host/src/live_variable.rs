@@ -10,23 +10,35 @@ use needless_model::Value;
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 /// Names of `environ` (POSIX, glibc, musl).
 const SYMBOLS: [&str; 3] = ["environ", "__environ", "_environ"];
+/// The program's name, argv[0]: glibc (`__init_misc`) and musl (`__init_libc`) set it right after `environ`.
+const NAMES: [&str; 2] = ["program_invocation_name", "__progname_full"];
+/// How often a process is looked at that the loader still prepares, and how long after the last time.
+const LOOKS: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(10);
 /// More variables than execve(2) accepts in practice: then it is not an environment.
 const MOST: usize = 65_536;
 /// The longest value that is read, bytes; Linux's limit for one string (`MAX_ARG_STRLEN`).
 const LONGEST: usize = 128 << 10;
 
-/// The value of `variable` in process `pid`, as its C library has it.
+/// The value of `variable` in process `pid`, as its C library has it. Waits up to two seconds for one that is just
+/// being started.
 pub(crate) fn read(pid: u32, variable: &str) -> Value {
-    match find(pid, variable) {
-        Ok(value) => value,
-        Err(why) => Value::Unknown(why),
+    for _ in 0..LOOKS {
+        match find(pid, variable) {
+            Ok(Some(value)) => return value,
+            Ok(None) => std::thread::sleep(PAUSE),
+            Err(why) => return Value::Unknown(why),
+        }
     }
+    Value::Unknown("its loader has not started the program yet: ask again".into())
 }
 
-fn find(pid: u32, variable: &str) -> Result<Value, String> {
+/// `None`: the loader has not set `environ` yet.
+fn find(pid: u32, variable: &str) -> Result<Option<Value>, String> {
     let maps = std::fs::read(format!("/proc/{pid}/maps"))
         .map_err(|error| refused("/proc/PID/maps", pid, &error))?;
     let maps = String::from_utf8_lossy(&maps);
@@ -36,8 +48,12 @@ fn find(pid: u32, variable: &str) -> Result<Value, String> {
     let memory = File::open(format!("/proc/{pid}/mem"))
         .map_err(|error| refused("/proc/PID/mem", pid, &error))?;
     let (mut found, mut program_read) = (false, false);
-    for image in images(&maps, pid) {
-        let Some(symbols) = symbols(&image) else { continue };
+    let images = images(&maps, pid);
+    if is_before_library(&images) {
+        return Ok(None);
+    }
+    for image in &images {
+        let Some(symbols) = symbols(image, &SYMBOLS) else { continue };
         program_read |= image.is_program;
         for address in symbols {
             found = true;
@@ -46,7 +62,13 @@ fn find(pid: u32, variable: &str) -> Result<Value, String> {
                 let look = || read_array(&memory, address, variable, program_read);
                 let (first, again) = (look(), look());
                 match (first, again) {
-                    (Some(first), Some(again)) if first == again => return Ok(first),
+                    (Some(Value::Unset), Some(Value::Unset))
+                        if word(&memory, address) == Some(0)
+                            && is_before_names(&memory, &images) =>
+                    {
+                        return Ok(None);
+                    }
+                    (Some(first), Some(again)) if first == again => return Ok(Some(first)),
                     (None, None) => break,
                     _ => {}
                 }
@@ -61,6 +83,26 @@ fn find(pid: u32, variable: &str) -> Result<Value, String> {
         "no C library's environ was found in it (Go, static and stripped, or another architecture)"
     };
     Err(why.into())
+}
+
+/// Whether the program has a loader that has not mapped a C library yet.
+fn is_before_library(images: &[Image]) -> bool {
+    let [Image { file, is_program: true, .. }] = images else { return false };
+    let cache = ReadCache::new(crate::Pieces::of(file));
+    let elf = object::File::parse(&cache).ok();
+    elf.is_some_and(|elf| elf.section_by_name(".interp").is_some())
+}
+
+/// Whether the C library has not set the program's name yet. Where it has no such name, it is taken to have started.
+fn is_before_names(memory: &File, images: &[Image]) -> bool {
+    let addresses: Vec<u64> =
+        images.iter().filter_map(|image| symbols(image, &NAMES)).flatten().collect();
+    let is_empty = |address: &u64| match word(memory, *address) {
+        Some(0) => true,
+        Some(name) => text(memory, name).is_some_and(|name| name.is_empty()),
+        None => false,
+    };
+    !addresses.is_empty() && addresses.iter().all(is_empty)
 }
 
 /// A mapped file that may define `environ`.
@@ -130,8 +172,8 @@ fn program_headers(pid: u32) -> Option<u64> {
     auxiliary(pid, AT_PHDR)
 }
 
-/// Where `environ` is in the process, by the symbols of one image; `None` where that cannot be read.
-fn symbols(image: &Image) -> Option<Vec<u64>> {
+/// Where a variable of these names is in the process, by the symbols of one image; `None` where that cannot be read.
+fn symbols(image: &Image, names: &[&str]) -> Option<Vec<u64>> {
     let cache = ReadCache::new(crate::Pieces::of(&image.file));
     let elf = object::File::parse(&cache).ok()?;
     if !elf.is_64() || !elf.is_little_endian() {
@@ -148,7 +190,7 @@ fn symbols(image: &Image) -> Option<Vec<u64>> {
         .dynamic_symbols()
         .chain(elf.symbols())
         .filter(|symbol| symbol.is_definition() && symbol.address() != 0)
-        .filter(|symbol| symbol.name().is_ok_and(|name| SYMBOLS.contains(&plain(name))))
+        .filter(|symbol| symbol.name().is_ok_and(|name| names.contains(&plain(name))))
         .map(|symbol| symbol.address().wrapping_add(bias))
         .collect();
     found.sort_unstable();
@@ -164,12 +206,7 @@ fn plain(name: &str) -> &str {
 /// Reads the array that `environ` at `address` points to; `None` where it is not an environment, or may not be: a
 /// library's symbol does not count if the program could not be read first (`!program_read`).
 fn read_array(memory: &File, address: u64, variable: &str, program_read: bool) -> Option<Value> {
-    let word = |at: u64| {
-        let mut bytes = [0; 8];
-        memory.read_exact_at(&mut bytes, at).ok()?;
-        Some(u64::from_ne_bytes(bytes))
-    };
-    let array = word(address)?;
+    let array = word(memory, address)?;
     if array == 0 {
         // clearenv(3) leaves a null pointer. A library's symbol that the program replaces is null too, but then the
         // program's own symbol was found first, if the program was read.
@@ -177,7 +214,7 @@ fn read_array(memory: &File, address: u64, variable: &str, program_read: bool) -
     }
     let wanted = [variable.as_bytes(), b"="].concat();
     for at in 0..MOST {
-        let string = word(array.checked_add(8 * at as u64)?)?;
+        let string = word(memory, array.checked_add(8 * at as u64)?)?;
         if string == 0 {
             return Some(Value::Unset);
         }
@@ -189,6 +226,12 @@ fn read_array(memory: &File, address: u64, variable: &str, program_read: bool) -
         return text(memory, string + wanted.len() as u64).map(Value::Set);
     }
     None
+}
+
+fn word(memory: &File, at: u64) -> Option<u64> {
+    let mut bytes = [0; 8];
+    memory.read_exact_at(&mut bytes, at).ok()?;
+    Some(u64::from_ne_bytes(bytes))
 }
 
 /// The string at `at`, up to its NUL.

@@ -2,4 +2,5 @@
 
 mod elf;
 mod overwritten;
+mod starting;
 mod zone;
