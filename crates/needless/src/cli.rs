@@ -141,10 +141,10 @@ pub(crate) enum Action {
     /// install).
     #[command(after_long_help = examples::AGENT)]
     Agent(AgentArgs),
-    /// Copy the windows of an agent to a directory or a bucket, where those of many hosts come together.
+    /// Copy finished windows of an agent to a directory, where those of many hosts come together.
     ///
     /// A window that is there is not copied again; each copy is whole or not there. Whenever it is killed or cannot write,
-    /// the next call goes on. What a bucket does not take at once is tried again, five times without progress. The agent may run meanwhile. Exit status 2 when a window could not be copied.
+    /// the next call goes on. The agent may run meanwhile. Exit status 2 when a window could not be copied.
     #[command(after_long_help = examples::SHIP)]
     Ship(ShipArgs),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
