@@ -1,4 +1,9 @@
 //! The options of `completions`, and the scripts.
+//!
+//! The parts for each shell that are written here by hand do what clap_complete cannot. Its scripts know no command that
+//! another one runs. Its engine, which asks the program itself at each press of the key, does not either: in version 4.6
+//! `ValueHint::CommandWithArguments`, `CommandString` and `Username` are "No completion implementation" there, and the whole
+//! engine is behind a feature named unstable. What is typed after `needless run --` would then have no completion.
 
 use super::Cli;
 use clap::builder::{PossibleValue, PossibleValuesParser};
