@@ -216,8 +216,8 @@ pub(crate) enum Action {
     ///
     /// Calls are counted in each run; a count that is higher in every run than the budget allows is an alarm, with
     /// its cause. What the command prints is shown once, on standard error, from a first run that is not counted; of
-    /// the counted runs it is dropped. --update writes the budget. Exit status 0: within the budget; 1: over it; 2: it
-    /// could not be measured, or a report could not be written.
+    /// the counted runs it is dropped. --update writes the budget; --baseline compares with an earlier report instead.
+    /// Exit status 0: within the budget; 1: over it; 2: it could not be measured, or a report could not be written.
     #[command(after_long_help = examples::CHECK, override_usage = "needless check [OPTIONS] -- CMD…")]
     Check(CheckArgs),
     /// Compare the calls of two observations.

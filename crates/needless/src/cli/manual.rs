@@ -33,9 +33,9 @@ const EXIT_STATUS: Entries = &[
          understood: an unknown option, value or rule, or no command.",
     ),
     (
-        "run --fail-on, run --save-baseline",
+        "run --fail-on",
         "1 instead of 0 if more is needless than the budget allows; 2 instead of 0 if the command has ended and the report \
-         or the new baseline could not be written.",
+         could not be written.",
     ),
     (
         "attach, host, read",
@@ -48,7 +48,7 @@ const EXIT_STATUS: Entries = &[
     ),
     (
         "check",
-        "0: within the budget. 1: over it. 2: it could not be measured (also where the command fails), or a report could \
+        "0: within the budget or the baseline. 1: over it. 2: it could not be measured (also where the command fails), or a report could \
          not be written.",
     ),
     (

@@ -1,4 +1,4 @@
-//! needless.toml: the rules of the book's page on real programs, suppressions, baselines, budgets.
+//! needless.toml: the rules of the book's page on real programs, suppressions, gates.
 
 use crate::common::*;
 use serde_json::Value;
@@ -322,44 +322,6 @@ fn what_is_suppressed_is_counted_and_said() {
     ignore("path = '/etc/*/x'");
     let quiet = run_in(folder.path(), &["--ignore", "unused-ignore"], &[&sample, "10"]);
     assert!(quiet["notices"].is_null() && needless_of(&quiet, "tz-unset") == 9, "{quiet:#}");
-}
-
-#[test]
-fn with_a_baseline_only_new_and_worse_findings_are_reported() {
-    let Some(sample) = testee("packagecloud") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let run = |options: &[&str], times: &str| {
-        let args = [&["run", "--format", "concise"], options, &["--", &sample, times]].concat();
-        let done = needless_in(folder.path(), &args);
-        (done.status.code(), stderr(&done))
-    };
-    assert_eq!(run(&["--save-baseline", "base.json"], "100").0, Some(0));
-    let gated = &["--baseline", "base.json", "--fail-on", "any"];
-    for (times, status, said) in [
-        ("100", 0, "known: 1 finding, 99 calls, in the baseline and not worse"),
-        ("50", 0, "known: 1 finding, 49 calls"),
-        ("109", 0, "known: 1 finding, 108 calls"),
-        ("110", 1, "tz-unset: 109 of 110"),
-        ("1", 0, "1 finding of the baseline is no longer here"),
-    ] {
-        let (code, text) = run(gated, times);
-        assert_eq!(code, Some(status), "{times}: {text}");
-        assert!(text.contains(said), "{times}: {text}");
-    }
-    let other = folder.path().join("other");
-    copy(&sample, &other);
-    let args = [&["run"], &gated[..], &["--", "./other", "100"]].concat();
-    let done = needless_in(folder.path(), &args);
-    assert_eq!(done.status.code(), Some(1), "another program is new: {}", stderr(&done));
-    for (file, text) in [("none.json", None), ("bad.json", Some("{}"))] {
-        if let Some(text) = text {
-            fs::write(folder.path().join(file), text).unwrap();
-        }
-        let args = ["run", "--baseline", file, "--", "touch", "ran"];
-        let done = needless_in(folder.path(), &args);
-        assert_eq!(done.status.code(), Some(125));
-        assert!(assert_one_line(&done).contains(file) && !folder.path().join("ran").exists());
-    }
 }
 
 #[test]

@@ -98,8 +98,6 @@ fn a_mistake_in_the_command_line_has_the_status_that_the_help_names() {
         (&[], 2),
         (&["-o", "x.unknown", "--", "true"], 125),
         (&["-o", "/nonexist/x.json", "--", "true"], 125),
-        (&["--save-baseline", "/nonexist/x.json", "--", "true"], 125),
-        (&["--baseline", "/nonexist", "--", "true"], 125),
         (&["--config", "/nonexist", "--", "true"], 125),
         (&["--as", "nosuch", "--", "true"], 125),
         (&["--latency", "--backend", "ptrace", "--", "true"], 125),
@@ -167,7 +165,7 @@ fn bash_completes_commands_options_and_values() {
     let (folder, file) = script("bash");
     for (words, offers, not) in [
         (&["needless", "pr"][..], &["preload", "prove"][..], "run"),
-        (&["needless", "run", "--ba"], &["--backend", "--baseline"], "--all"),
+        (&["needless", "check", "--b"], &["--backend", "--baseline", "--budget"], "--name"),
         (&["needless", "run", "--backend", ""], &["auto", "ebpf", "ptrace"], "--all"),
         (&["needless", "completions", "z"], &["zsh"], "bash"),
         (&["needless", "explain", "--a"], &["--all"], "--color"),
@@ -245,7 +243,7 @@ fn fish_completes_commands_options_and_values() {
     let (folder, file) = script("fish");
     for (line, offers, not) in [
         ("needless pr", &["preload", "prove"][..], "run"),
-        ("needless run --ba", &["--backend", "--baseline"], "--all"),
+        ("needless check --b", &["--backend", "--baseline", "--budget"], "--name"),
         ("needless run --backend ", &["auto", "ebpf", "ptrace"], "--all"),
         ("needless completions z", &["zsh"], "bash"),
         ("needless explain tz-u", &["tz-unset"], "tz-misread"),

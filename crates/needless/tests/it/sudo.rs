@@ -238,12 +238,11 @@ fn a_file_that_the_caller_may_not_read_is_refused() {
     for words in [
         "read secret",
         "read --config secret secret",
-        "read --baseline secret secret",
         "diff secret secret",
         "fix secret",
         "prove secret -- true",
         "prove --set X=1 --runs 1 --stdin secret -- cat",
-        "run --baseline secret -- true",
+        "check --baseline secret -- true",
     ] {
         let script = format!("sudo -n ./needless {words}");
         let Some(done) = as_nobody(folder.path(), &script) else { return };
