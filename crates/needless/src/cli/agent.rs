@@ -14,11 +14,11 @@ pub(crate) struct AgentArgs {
     /// How long each window is, and so how often a file is written.
     #[arg(long, value_name = "TIME", default_value = "5m", help_heading = FILES, value_parser = every)]
     pub(crate) every: Duration,
-    /// Keep so many bytes of files: 64M, 1G. The oldest go first.
+    /// Limit the total size of recordings: 64M, 1G. The oldest go first.
     #[arg(long, value_name = "BYTES", default_value = "256M", help_heading = FILES, value_parser = bytes)]
     pub(crate) keep_bytes: u64,
-    /// Keep files for so many days.
-    #[arg(long, value_name = "DAYS", default_value = "7", help_heading = FILES, value_parser = days)]
+    /// Delete recordings older than N days.
+    #[arg(long, value_name = "N", default_value = "7", help_heading = FILES, value_parser = days)]
     pub(crate) keep_days: Duration,
     /// Use at most so many percent of one processor, for itself and for counting in the kernel: where that is not
     /// enough, a random part of each window is observed. "none": observe all the time.

@@ -55,7 +55,7 @@ const EXIT_STATUS: Entries = &[
         "diff --fail-on",
         "1 if B has more calls than that allows; 2 if that cannot be judged, or not written.",
     ),
-    ("rules --test", "0; 1 if an example fails; 2 if a file is wrong."),
+    ("explain --test", "0; 1 if an example fails; 2 if a file is wrong."),
     ("fix --check", "0: the process has the change. 1: it does not. 2: it could not be seen."),
     ("all others", "0; 2 if something could not be read, written, done or understood."),
 ];

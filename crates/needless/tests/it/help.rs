@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// The commands whose help ends with examples.
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 18] = [
     "run",
     "attach",
     "host",
@@ -17,7 +17,6 @@ const COMMANDS: [&str; 19] = [
     "prove",
     "diff",
     "explain",
-    "rules",
     "doctor",
     "completions",
     "man",
@@ -59,12 +58,7 @@ fn the_examples_of_each_command_work() {
         let folder = folder();
         let mut app = command(folder.path().join("bin/myapp")).arg("600").spawn().unwrap();
         let lines = examples(of);
-        assert!(
-            lines.contains(&format!("needless {of} "))
-                || of == "host"
-                || of == "doctor"
-                || of == "rules"
-        );
+        assert!(lines.contains(&format!("needless {of} ")) || of == "host" || of == "doctor");
         // A measured time may end with "not proven", on a machine that has much else to do.
         let is_timed = |line: &str| line.starts_with("needless prove") && line.contains("--runs");
         let lines = lines.lines().map(|line| match is_timed(line) {

@@ -179,7 +179,7 @@ fn closed_and_full_streams_are_reported_in_the_status() {
         ("prove --runs 1 --set TZ=UTC -- true".to_owned(), 1, Lost(1, 2)),
         (format!("fix --diff --set TZ=UTC --in {dockerfile}"), 0, Lost(0, 2)),
         ("undo --list".to_owned(), 0, Lost(0, 2)),
-        ("rules".to_owned(), 0, Lost(0, 2)),
+        ("explain".to_owned(), 0, Lost(0, 2)),
         ("explain tz-unset".to_owned(), 0, Lost(0, 2)),
         ("doctor".to_owned(), 0, Lost(0, 2)),
         ("--version".to_owned(), 0, Lost(0, 2)),
