@@ -44,7 +44,7 @@ pub(crate) fn budget(
     from.call.into_iter().for_each(|(call, limit)| add(Counted::Call(call), limit));
     from.rule.into_iter().for_each(|(rule, limit)| add(Counted::Rule(rule), limit));
     let line = text.number(span.start);
-    Ok(Budget { name, file: text.name().to_owned(), line, limits })
+    Ok(Budget { name, file: text.name().to_owned(), line, limits, of_report: false })
 }
 
 /// Whether a budget may be called so: the name is also part of a file's name.

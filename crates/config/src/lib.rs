@@ -117,7 +117,7 @@ impl Config {
             None => Ok(()),
             Some(ignore) => Err(ConfigError::at(
                 &ignore.place,
-                format!("there is no rule {}: `needless rules` lists them", quote(&ignore.rule)),
+                format!("there is no rule {}: `needless explain` lists them", quote(&ignore.rule)),
             )),
         }?;
         self.check_budgets(self)
@@ -134,7 +134,7 @@ impl Config {
                 if !self.knows(rule) && !other.knows(rule) {
                     let place = format!("{}:{}", budget.file, limit.line);
                     let rule = quote(rule);
-                    let what = format!("there is no rule {rule}: `needless rules` lists them");
+                    let what = format!("there is no rule {rule}: `needless explain` lists them");
                     return Err(ConfigError::at(&place, what));
                 }
             }

@@ -277,12 +277,6 @@ fn start_of(name: &str) -> Option<i64> {
     start.parse().ok().filter(|_| digits && !host.is_empty())
 }
 
-/// The host in the name of a file of ours.
-pub(crate) fn host_of(name: &str) -> &str {
-    let rest = name.strip_prefix(BEGINS).and_then(|rest| rest.strip_suffix(ENDS));
-    rest.and_then(|rest| rest.split_once('-')).map_or("", |(_, host)| host)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

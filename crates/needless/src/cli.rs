@@ -6,6 +6,7 @@ mod change;
 mod check;
 mod completions;
 mod examples;
+mod groups;
 mod manual;
 mod mistakes;
 mod observe;
@@ -40,7 +41,13 @@ const GENERAL: &str = "Options of all commands";
 /// Finds the system calls a program makes but does not need, says why it makes them and what to
 /// change.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    help_template = groups::template()
+)]
 pub(crate) struct Cli {
     /// Color the output: by default on a terminal, unless NO_COLOR is set.
     #[arg(
@@ -52,9 +59,8 @@ pub(crate) struct Cli {
         help_heading = GENERAL
     )]
     pub(crate) color: ColorMode,
-    /// Your own rules and suppressions: a file, or a directory of .toml files (repeatable). By default
-    /// needless.toml and needless.d/*.toml of the first directory, from the working directory upwards,
-    /// that has one of them.
+    /// Your own rules and suppressions: a file, or a directory of .toml files (repeatable). By default the nearest
+    /// needless.toml and needless.d/*.toml, in this or a parent directory.
     #[arg(
         long,
         global = true,
@@ -107,9 +113,9 @@ pub(crate) enum Action {
     /// command.
     #[command(after_long_help = examples::RUN)]
     Run(RunArgs),
-    /// Observe running processes for a while, without stopping them, and report.
+    /// Observe running processes, a unit or a container for a while.
     ///
-    /// Of a server with workers, name the first process: its workers are observed with it.
+    /// Nothing is stopped. Of a server with workers, name the first process: its workers are observed with it.
     ///
     /// Needs CAP_BPF and CAP_PERFMON (sudo). Exit status 2 when there is nothing to observe or it is
     /// not allowed.
@@ -118,33 +124,32 @@ pub(crate) enum Action {
         override_usage = "needless attach [OPTIONS] (PID… | --unit UNIT | --container CONTAINER | --cgroup PATH)"
     )]
     Attach(AttachArgs),
-    /// Observe every process of the machine for a while; findings by service, most expensive first.
+    /// Observe every process of the machine for a while.
     ///
-    /// Needs CAP_BPF and CAP_PERFMON (sudo).
+    /// Findings are listed by service, the most expensive first. Needs CAP_BPF and CAP_PERFMON (sudo).
     #[command(after_long_help = examples::HOST)]
     Host(HostArgs),
-    /// Show live, like top(1), which needless calls running processes make: remedies and calls that no
-    /// rule explains, by service, most expensive first.
+    /// Live view of needless calls by service.
     ///
-    /// Of the processes, the unit or the container that is named, else of the whole machine. Keys show
+    /// Remedies and calls that no rule explains, the most expensive first, of the processes, the unit or the
+    /// container that is named, else of the whole machine. Keys show
     /// details, the rule, the diff of the fix (which is never written here) and how to prove it; each shows
     /// the command that does the same. Needs CAP_BPF and CAP_PERFMON (sudo) and a terminal.
     #[command(
         override_usage = "needless top [OPTIONS] [PID… | --unit UNIT | --container CONTAINER]"
     )]
     Top(TopArgs),
-    /// Observe every process of the machine all the time, for many hosts: a Parquet file for each window of five minutes,
-    /// and numbers for Prometheus.
+    /// Run as a service: record the whole host in 5-minute windows.
     ///
-    /// Ends with SIGTERM or Ctrl-C, after writing the window so far. Exit status 2 when it cannot observe, or the
+    /// A recording is a Parquet file with the rows of one window; there are numbers for Prometheus, too. Ends with SIGTERM or Ctrl-C, after writing the window so far. Exit status 2 when it cannot observe, or the
     /// directory is not usable. Needs CAP_BPF and CAP_PERFMON (sudo, or the unit needless-agent.service, which packages
     /// install).
     #[command(after_long_help = examples::AGENT)]
     Agent(AgentArgs),
-    /// Copy the windows of an agent to a directory or a bucket, where those of many hosts come together.
+    /// Copy finished recordings of an agent to a directory.
     ///
-    /// A window that is there is not copied again; each copy is whole or not there. Whenever it is killed or cannot write,
-    /// the next call goes on. What a bucket does not take at once is tried again, five times without progress. The agent may run meanwhile. Exit status 2 when a window could not be copied.
+    /// There those of many hosts come together. A window that is there is not copied again; each copy is whole or not there. Whenever it is killed or cannot write,
+    /// the next call goes on. The agent may run meanwhile. Exit status 2 when a window could not be copied.
     #[command(after_long_help = examples::SHIP)]
     Ship(ShipArgs),
     /// Read a log that strace wrote, plain or compressed with gzip or zstd.
@@ -153,14 +158,14 @@ pub(crate) enum Action {
     /// status 2 when a file cannot be read or is not a strace log.
     #[command(after_long_help = examples::READ)]
     Read(ReadArgs),
-    /// Show again what a command wrote as JSON: a report, a profile, a proof, a comparison, an origin.
+    /// Show again what a command wrote as JSON.
     ///
-    /// The text is the one that the command wrote to a file, byte for byte, with the same --full, --unexplained and
+    /// This may be a report, a profile, a proof, a comparison or an origin. The text is the one that the command wrote to a file, byte for byte, with the same --full, --unexplained and
     /// --top; -o and --format choose another format. On a terminal one line differs: `try:` has the program without its
     /// arguments, because no file has them. Exit status 2 when FILE is no such document.
     #[command(after_long_help = examples::SHOW)]
     Show(ShowArgs),
-    /// Run a command with time functions that look at /etc/localtime at most once a second.
+    /// Run a command that checks /etc/localtime at most once a second.
     ///
     /// A library stands in front of GNU libc (LD_PRELOAD): while TZ is unset, localtime, ctime and tzset
     /// of the same second are answered without another look, by GNU libc itself. A change of
@@ -169,10 +174,10 @@ pub(crate) enum Action {
     /// command's own; 125, 126, 127 and 2 as for run.
     #[command(after_long_help = examples::PRELOAD)]
     Preload(PreloadArgs),
-    /// Show where a variable of a process comes from: what set, changed or removed it, which files hold
-    /// it, which of them reach the process, and where to change it.
+    /// Show where a variable of a process comes from.
     ///
-    /// Only that variable of the environment is read; if its name sounds like a password's, its value
+    /// What set, changed or removed it, which files hold it, which of them reach the process, and where to
+    /// change it. Only that variable of the environment is read; if its name sounds like a password's, its value
     /// is not shown. With `-- CMD…` the command is run and each program it starts is watched; output
     /// and exit status are then those of the command, and the report goes to standard error.
     #[command(
@@ -180,7 +185,7 @@ pub(crate) enum Action {
         override_usage = "needless origin [OPTIONS] VAR (PID | --unit UNIT | -- CMD…)"
     )]
     Origin(OriginArgs),
-    /// Apply a remedy: show the change as a diff, ask, write it where it takes effect.
+    /// Apply a remedy: show the diff, ask, write it where it takes effect.
     ///
     /// The change comes from a JSON report, from --set or --unset, or from observing the unit. Each place
     /// is shown once, with the processes it is for, and asked about separately. Nothing is written
@@ -191,17 +196,16 @@ pub(crate) enum Action {
     /// $XDG_STATE_HOME/needless or ~/.local/state/needless.
     #[command(after_long_help = examples::FIX)]
     Fix(FixArgs),
-    /// Take a change of `fix` back, byte for byte; refused where the file was changed since.
+    /// Take a change of `fix` back, byte for byte.
     ///
-    /// The changes are in a journal: in /var/lib/needless for root, else in $XDG_STATE_HOME/needless or
+    /// It is refused where the file was changed since. The changes are in a journal: in /var/lib/needless for root, else in $XDG_STATE_HOME/needless or
     /// ~/.local/state/needless. Exit status 0: done; 2: there is no such change, it was refused or could not
     /// be written, or a change in the journal cannot be read.
     #[command(after_long_help = examples::UNDO)]
     Undo(UndoArgs),
-    /// Measure a change: run the same command with and without it, count its calls and compare its
-    /// time.
+    /// Measure a change: run a command with and without it.
     ///
-    /// The change is what a JSON report advises, or --set, --unset, --preload. Calls are counted in
+    /// Its calls are counted and its time is compared. The change is what a JSON report advises, or --set, --unset, --preload. Calls are counted in
     /// observed runs; time is measured in pairs of unobserved runs, in random order. Exit status 0:
     /// proven; 1: not proven, or the program behaves differently with the change; 2: it could not be
     /// measured.
@@ -212,12 +216,12 @@ pub(crate) enum Action {
         override_usage = "needless prove [OPTIONS] (REPORT | --set VAR=VALUE… | --unset VAR… | --preload) -- CMD…\n       needless prove [OPTIONS] (--unit UNIT | --pid PID…) (--save-before FILE | --before FILE)"
     )]
     Prove(Box<ProveArgs>),
-    /// Run a command a few times and compare its counts with a budget in needless.toml.
+    /// Compare the counts of a command with a budget in needless.toml.
     ///
-    /// Calls are counted in each run; a count that is higher in every run than the budget allows is an alarm, with
+    /// The command runs a few times, and calls are counted in each run; a count that is higher in every run than the budget allows is an alarm, with
     /// its cause. What the command prints is shown once, on standard error, from a first run that is not counted; of
-    /// the counted runs it is dropped. --update writes the budget. Exit status 0: within the budget; 1: over it; 2: it
-    /// could not be measured, or a report could not be written.
+    /// the counted runs it is dropped. --update writes the budget; --baseline compares with an earlier report instead.
+    /// Exit status 0: within the budget; 1: over it; 2: it could not be measured, or a report could not be written.
     #[command(after_long_help = examples::CHECK, override_usage = "needless check [OPTIONS] -- CMD…")]
     Check(CheckArgs),
     /// Compare the calls of two observations.
@@ -225,19 +229,18 @@ pub(crate) enum Action {
     /// Each is a JSON report, a profile (--format profile), or a log of strace.
     #[command(after_long_help = examples::DIFF)]
     Diff(DiffArgs),
-    /// Explain a rule: what it finds, why it happens, what to do and when not to do it.
+    /// Explain a rule, or list all rules.
+    ///
+    /// The page of a rule says what it finds, why it happens, what to do and when not to do it.
     #[command(after_long_help = examples::EXPLAIN)]
     Explain(ExplainArgs),
-    /// List the rules.
-    #[command(after_long_help = examples::RULES)]
-    Rules(RulesArgs),
-    /// Show what needless can observe on this machine, and how to let it observe more.
+    /// Show what needless can observe here, and how to allow more.
     #[command(after_long_help = examples::DOCTOR)]
     Doctor,
-    /// Print what completes the command line of needless in a shell.
+    /// Print a shell completion script.
     #[command(after_long_help = examples::COMPLETIONS)]
     Completions(CompletionsArgs),
-    /// Print a manual page, for man(1) and for what installs needless.
+    /// Print a manual page (for packagers).
     #[command(after_long_help = examples::MAN)]
     Man(ManArgs),
 }
@@ -272,22 +275,18 @@ pub(crate) struct PreloadArgs {
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
-    /// Explain every rule.
-    #[arg(long, conflicts_with = "rule")]
+    /// Print the page of every rule.
+    #[arg(long, conflicts_with_all = ["rule", "format", "test"])]
     pub(crate) all: bool,
-    /// The rule's name.
-    #[arg(required_unless_present = "all", value_parser = rule_name)]
-    pub(crate) rule: Option<String>,
-}
-
-#[derive(Args)]
-pub(crate) struct RulesArgs {
-    /// full or json.
-    #[arg(long, value_name = "FORMAT", default_value = "full")]
+    /// The list of rules as full or json.
+    #[arg(long, value_name = "FORMAT", default_value = "full", conflicts_with_all = ["rule", "test"])]
     pub(crate) format: needless_report::RulesFormat,
     /// Run the examples of the rules in needless.toml; exit status 1 if one fails.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rule")]
     pub(crate) test: bool,
+    /// The rule's name; without it, all rules are listed.
+    #[arg(value_parser = rule_name)]
+    pub(crate) rule: Option<String>,
 }
 
 #[cfg(test)]

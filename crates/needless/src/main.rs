@@ -50,7 +50,6 @@ fn dispatch(cli: &Cli, context: &Context) -> anyhow::Result<Exit> {
         Action::Check(args) => commands::check(args, context),
         Action::Diff(args) => commands::diff(args, context),
         Action::Explain(args) => commands::explain(args, context),
-        Action::Rules(args) => commands::rules(args, context),
         Action::Doctor => commands::doctor(context),
         Action::Completions(args) => commands::completions(args, context),
         Action::Man(args) => commands::manual(args, context),

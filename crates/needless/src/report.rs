@@ -22,7 +22,7 @@ pub(crate) struct Reporter<'a> {
 
 impl<'a> Reporter<'a> {
     /// # Errors
-    /// When a file that the options name cannot be read or written.
+    /// When a file that the options name cannot be written.
     pub(crate) fn open(
         context: &'a Context,
         args: &ReportArgs,
@@ -31,7 +31,7 @@ impl<'a> Reporter<'a> {
         Ok(Reporter {
             context,
             outputs: Output::of_report(context, &args.output, args.format, stream)?,
-            policy: Policy::open(context, args)?,
+            policy: Policy::new(context, args),
             format: args.format,
             details: details(args),
         })
@@ -39,8 +39,7 @@ impl<'a> Reporter<'a> {
 
     /// The rights that writing the report takes.
     pub(crate) fn rights(&self, context: &Context) -> Rights {
-        let anywhere =
-            self.outputs.iter().any(Output::needs_capabilities) || self.policy.needs_capabilities();
+        let anywhere = self.outputs.iter().any(Output::needs_capabilities);
         Rights::for_report(context.user.is_other(), anywhere)
     }
 
@@ -52,7 +51,7 @@ impl<'a> Reporter<'a> {
     /// Judges and reports; `command` is what was run. Returns whether the findings are within the budget.
     ///
     /// # Errors
-    /// When the report or the new baseline cannot be written.
+    /// When the report cannot be written.
     pub(crate) fn emit(
         self,
         profile: &Profile,
@@ -67,7 +66,7 @@ impl<'a> Reporter<'a> {
             }
             Source::Run(_) | Source::Log(_) => needless_rules::check(profile, policy.options()),
         };
-        let judgement = policy.judge(&mut verdict, profile, &source)?;
+        let judgement = policy.judge(&mut verdict, profile, &source);
         if let Source::Run(program) = &source
             && points_at_files(&outputs, format)
         {

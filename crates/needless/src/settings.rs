@@ -116,7 +116,6 @@ fn named(action: &Action) -> Option<Vec<&String>> {
         Action::Prove(prove) => prove.rules.iter().collect(),
         Action::Check(_) | Action::Agent(_) | Action::Top(_) => Vec::new(),
         Action::Explain(explain) => explain.rule.iter().collect(),
-        Action::Rules(_) => Vec::new(),
         _ => return None,
     })
 }

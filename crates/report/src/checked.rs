@@ -201,7 +201,11 @@ fn remarks(check: &Check<'_>) -> Vec<String> {
         .map(|one| format!("{} {} instead of {}", escape(&one.key), range(&one), allowed(&one)))
         .collect();
     if !fell.is_empty() {
-        said.push(format!("less than the budget (--update lowers it): {}", fell.join(", ")));
+        let than = match check.budget.of_report {
+            true => "in the report (a new one lowers what is allowed)",
+            false => "the budget (--update lowers it)",
+        };
+        said.push(format!("less than {than}: {}", fell.join(", ")));
     }
     said.extend(check.notes.iter().map(|note| escape(note).into_owned()));
     said

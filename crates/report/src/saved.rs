@@ -2,13 +2,11 @@
 
 use crate::json::nanoseconds;
 use crate::report::json::document::{
-    ChangeKind, ReportDocument, ReportFinding, ReportProcess, ReportProgram, ReportRemedy,
-    SafetyLevel, SourceKind,
+    ChangeKind, ReportDocument, ReportFinding, ReportProcess, ReportRemedy, SafetyLevel, SourceKind,
 };
 use crate::report::profile::{PROFILE_SCHEMA, ProfileDocument};
 use crate::text::escape;
-use needless_model::{Backend, Change, Process, RuleName, Snapshot, Spawn, parser_message, quote};
-use needless_rules::Known;
+use needless_model::{Backend, Change, RuleName, Snapshot, parser_message, quote};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +31,7 @@ pub struct SavedProcess {
     pub pid: u32,
     /// Its program.
     pub exe: Option<String>,
-    /// As [`Process::started`].
+    /// As [`Process::started`](needless_model::Process::started).
     pub started: Option<u64>,
 }
 
@@ -46,8 +44,8 @@ pub struct Saved {
     pub findings: Vec<Advice>,
     /// Whether a command was run for it, which has ended.
     pub of_run: bool,
-    /// The findings of a report, as a baseline; `None` for a profile, which has none.
-    pub known: Option<Vec<Known>>,
+    /// The calls that the findings of a report name, by rule; `None` for a profile, which has none.
+    pub needless: Option<BTreeMap<String, u64>>,
 }
 
 /// Reads what `--format json` or `--format profile` wrote.
@@ -92,14 +90,18 @@ pub(crate) fn rows(
 
 impl From<ProfileDocument> for Saved {
     fn from(from: ProfileDocument) -> Saved {
-        Saved { snapshot: from.into(), findings: Vec::new(), of_run: false, known: None }
+        Saved { snapshot: from.into(), findings: Vec::new(), of_run: false, needless: None }
     }
 }
 
 impl From<ReportDocument> for Saved {
     fn from(from: ReportDocument) -> Saved {
         let findings = from.findings.iter().map(Advice::from).collect();
-        let known = from.findings.iter().map(known).collect();
+        let mut needless = BTreeMap::new();
+        for finding in &from.findings {
+            let sum: &mut u64 = needless.entry(finding.rule.clone()).or_default();
+            *sum = sum.saturating_add(finding.needless);
+        }
         let backend = Backend::parse(&from.backend);
         let cpu = from.totals.cpu_user_s.zip(from.totals.cpu_sys_s);
         let cpu = cpu.filter(|_| !backend.distorts_cpu_time());
@@ -119,7 +121,7 @@ impl From<ReportDocument> for Saved {
             callers: BTreeMap::new(),
         };
         let of_run = matches!(from.source.kind, SourceKind::Run);
-        Saved { snapshot, findings, of_run, known: Some(known) }
+        Saved { snapshot, findings, of_run, needless: Some(needless) }
     }
 }
 
@@ -145,20 +147,6 @@ impl From<&ReportFinding> for Advice {
 impl From<&ReportProcess> for SavedProcess {
     fn from(from: &ReportProcess) -> SavedProcess {
         SavedProcess { pid: from.pid, exe: from.exe.clone(), started: from.started }
-    }
-}
-
-fn known(finding: &ReportFinding) -> Known {
-    let title = |program: &ReportProgram| {
-        let (exe, command) = (program.exe.clone(), program.script.clone());
-        Process { exe, command, ..Process::new(0, None, Spawn::Seen) }.title()
-    };
-    Known {
-        rule: finding.rule.clone(),
-        service: finding.service.clone(),
-        programs: finding.exes.iter().map(title).collect(),
-        needless: finding.needless,
-        per_second: finding.per_second,
     }
 }
 

@@ -139,7 +139,7 @@ const OTHERS: &str = "others";
 fn rules<'r>(report: &Report<'r>) -> BTreeMap<usize, &'r str> {
     let verdict = report.verdict;
     let suppressed = verdict.suppressed.iter().map(|one| &one.finding);
-    let all = verdict.findings.iter().chain(&verdict.below).chain(suppressed).chain(&verdict.known);
+    let all = verdict.findings.iter().chain(&verdict.below).chain(suppressed);
     let mut rules = BTreeMap::new();
     for finding in all {
         for row in &finding.rows {

@@ -236,13 +236,6 @@ pub(crate) fn suppressed(report: &Report<'_>) -> Option<String> {
     })
 }
 
-/// The findings that are in the baseline, if there are any.
-pub(crate) fn known(verdict: &Verdict) -> Option<String> {
-    let all = &verdict.known;
-    (!all.is_empty())
-        .then(|| format!("{}, in the baseline and not worse", tally(all.len(), needless(all))))
-}
-
 fn tally(findings: usize, calls: u64) -> String {
     let findings = count(findings as u64, "finding", "findings");
     format!("{findings}, {}", count(calls, "call", "calls"))
@@ -275,9 +268,6 @@ pub(crate) fn summary(report: &Report<'_>) -> String {
     }
     if let Some(suppressed) = suppressed(report) {
         line = line + "; suppressed: " + &suppressed;
-    }
-    if let Some(known) = known(verdict) {
-        line = line + "; known: " + &known;
     }
     for notice in &verdict.notices {
         line = line + "; " + &escape(notice);

@@ -4,6 +4,7 @@
 //! is up to the scheduler. So calls that wait, and calls that were interrupted or came too early, are in no count here
 //! ([`is_chance`]); every other count has the range of its runs as tolerance.
 
+mod baseline;
 mod callers;
 mod causes;
 mod groups;
@@ -77,6 +78,8 @@ pub struct Budget {
     pub line: usize,
     /// What it limits.
     pub limits: BTreeMap<Counted, Limit>,
+    /// Whether an earlier report stands for it: `--update` does not write it.
+    pub of_report: bool,
 }
 
 /// What one run did.
@@ -210,7 +213,7 @@ mod tests {
 
     fn budget(most: u64, vary: u64) -> Budget {
         let limits = [(Counted::Calls, Limit { most, vary, line: 2 })].into();
-        Budget { name: "x".into(), file: "needless.toml".into(), line: 1, limits }
+        Budget { name: "x".into(), file: "needless.toml".into(), line: 1, limits, of_report: false }
     }
 
     fn calls(of: &[u64]) -> Vec<Counts> {

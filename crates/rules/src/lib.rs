@@ -50,7 +50,6 @@ mod account;
 mod activity;
 mod again;
 mod amount;
-mod baseline;
 mod budget;
 mod by_service;
 mod declared;
@@ -98,7 +97,6 @@ use std::collections::BTreeSet;
 pub use account::{Account, Claim, Share, Unanswered, Unexplained};
 pub use activity::Activity;
 pub use amount::Amount;
-pub use baseline::{Known, leave_out_known};
 pub use budget::{
     Budget, Cause, CauseKind, Counted, Counts, EnvironmentChange, Limit, Measured, callers, causes,
     counts, is_chance, is_missing, measured_counts,

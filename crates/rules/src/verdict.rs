@@ -60,9 +60,7 @@ pub struct Verdict {
     pub selection: Option<Selection>,
     /// Findings that the user decided to live with ([`suppress`](crate::suppress)).
     pub suppressed: Vec<Suppressed>,
-    /// Findings that are in the baseline and not worse ([`leave_out_known`](crate::leave_out_known)).
-    pub known: Vec<Finding>,
-    /// Notices about suppressions, the baseline and what was left out, a sentence each.
+    /// Notices about suppressions and what was left out, a sentence each.
     pub notices: Vec<String>,
     /// Where the variable that a finding's remedy names is set or should be for its first process: file, and line from 1.
     /// Empty where nobody looked.

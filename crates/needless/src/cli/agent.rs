@@ -2,7 +2,6 @@
 
 use super::top::interval;
 use clap::{Args, ValueEnum};
-use needless_fleet::{Bucket, Receiver};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,11 +14,11 @@ pub(crate) struct AgentArgs {
     /// How long each window is, and so how often a file is written.
     #[arg(long, value_name = "TIME", default_value = "5m", help_heading = FILES, value_parser = every)]
     pub(crate) every: Duration,
-    /// Keep so many bytes of files: 64M, 1G. The oldest go first.
+    /// Limit the total size of recordings: 64M, 1G. The oldest go first.
     #[arg(long, value_name = "BYTES", default_value = "256M", help_heading = FILES, value_parser = bytes)]
     pub(crate) keep_bytes: u64,
-    /// Keep files for so many days.
-    #[arg(long, value_name = "DAYS", default_value = "7", help_heading = FILES, value_parser = days)]
+    /// Delete recordings older than N days.
+    #[arg(long, value_name = "N", default_value = "7", help_heading = FILES, value_parser = days)]
     pub(crate) keep_days: Duration,
     /// Use at most so many percent of one processor, for itself and for counting in the kernel: where that is not
     /// enough, a random part of each window is observed. "none": observe all the time.
@@ -40,10 +39,6 @@ pub(crate) struct AgentArgs {
     /// Write the same numbers to FILE after each window, for the textfile collector of node_exporter.
     #[arg(long, value_name = "FILE", help_heading = METRICS)]
     pub(crate) textfile: Option<PathBuf>,
-    /// Push the same numbers after each window to a collector that speaks OTLP over HTTP: http://127.0.0.1:4318, or with a
-    /// path of its own. curl sends them, with the headers that OTEL_EXPORTER_OTLP_HEADERS has.
-    #[arg(long, value_name = "URL", help_heading = METRICS, value_parser = Receiver::parse)]
-    pub(crate) otlp: Option<Receiver>,
 }
 
 #[derive(Args)]
@@ -52,13 +47,8 @@ pub(crate) struct ShipArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// Where the copies go; it is made if it is missing.
-    #[arg(value_name = "DIRECTORY", required_unless_present = "bucket")]
-    pub(crate) to: Option<PathBuf>,
-    /// Send them to a bucket of a store that speaks the protocol of Amazon S3, below PREFIX/HOST/. curl sends them; it is
-    /// given the credentials of the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION,
-    /// AWS_ENDPOINT_URL.
-    #[arg(id = "bucket", long = "to", value_name = "s3://BUCKET/PREFIX", conflicts_with = "to", value_parser = Bucket::parse)]
-    pub(crate) bucket: Option<Bucket>,
+    #[arg(value_name = "DIRECTORY")]
+    pub(crate) to: PathBuf,
 }
 
 const FILES: &str = "Files";
@@ -119,7 +109,7 @@ fn days(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(days * 86_400))
 }
 
-/// A part of the names of files, and in a bucket one of its own, which a dot would hide or lead elsewhere.
+/// A part of the names of files, and where they are copied to perhaps a folder, which a dot would hide or lead elsewhere.
 fn host(text: &str) -> Result<String, String> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     if (1..=64).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('.') {

@@ -66,7 +66,7 @@ pub(crate) struct FixArgs {
     /// Change this file, for every program that reads it: a Dockerfile, a manifest, a crontab …
     #[arg(long = "in", help_heading = PLACE, value_name = "FILE", requires = "what", conflicts_with_all = ["unit", "user_unit", "pid"])]
     pub(crate) place: Option<PathBuf>,
-    /// Which part of FILE: a service, container, program or pool, or of a crontab "job 2", the second one.
+    /// Section of FILE, such as the name of a service, or `job 2` of a crontab.
     #[arg(long, help_heading = PLACE, value_name = "PART", requires = "place")]
     pub(crate) part: Option<String>,
     /// The change: set a variable.
@@ -107,7 +107,7 @@ pub(crate) struct FixArgs {
     /// How long its calls are counted, each time; needs CAP_BPF and CAP_PERFMON (sudo).
     #[arg(long = "for", value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) length: Duration,
-    /// Only look whether the process has this change by now. Exit status 1: it does not.
+    /// Check whether change ID has taken effect: exit status 1 if not.
     #[arg(long, value_name = "ID", value_parser = number::<u32>, conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "rules", "format"])]
     pub(crate) check: Option<u32>,
 }

@@ -15,6 +15,9 @@ pub(crate) struct CheckArgs {
     /// Which budget of the file; by default the one with the name of the command's program.
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub(crate) name: Option<String>,
+    /// Allow what is needless in FILE, a JSON report of `needless run`, and a tenth more; not a budget.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["budget", "name", "update"])]
+    pub(crate) baseline: Option<PathBuf>,
     /// How many runs are counted, after one that is not.
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) runs: u32,

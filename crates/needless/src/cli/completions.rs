@@ -1,4 +1,9 @@
 //! The options of `completions`, and the scripts.
+//!
+//! The parts for each shell that are written here by hand do what clap_complete cannot. Its scripts know no command that
+//! another one runs. Its engine, which asks the program itself at each press of the key, does not either: in version 4.6
+//! `ValueHint::CommandWithArguments`, `CommandString` and `Username` are "No completion implementation" there, and the whole
+//! engine is behind a feature named unstable. What is typed after `needless run --` would then have no completion.
 
 use super::Cli;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -79,7 +84,7 @@ fn with_value(arg: Arg, of: &str) -> Arg {
 fn formats(of: &str) -> Vec<&'static str> {
     let names = match of {
         "fix" => return SNIPPETS.iter().map(|format| format.name).collect(),
-        "rules" => "full json",
+        "explain" => "full json",
         "prove" | "diff" => "full markdown html json",
         "check" => "full markdown json github sarif junit",
         // Of all documents: which one FILE is, is not known yet.
@@ -352,7 +357,7 @@ mod tests {
         assert_eq!(formats("run"), report);
         assert_eq!(formats("check"), check);
         assert_eq!(formats("prove"), listed(&"?".parse::<ProofFormat>().unwrap_err()));
-        assert_eq!(formats("rules"), listed(&"?".parse::<RulesFormat>().unwrap_err()));
+        assert_eq!(formats("explain"), listed(&"?".parse::<RulesFormat>().unwrap_err()));
         // Each format of a document that can be shown again; a profile of a report cannot.
         let mut shown: Vec<String> = report;
         shown.extend(check);

@@ -84,15 +84,12 @@ Examples:
 
 pub(super) const EXPLAIN: &str = "\
 Examples:
+  # the list of rules, also with the variables that each reads
+  needless explain
+  needless explain --format json
+  # the page of one, and of all
   needless explain tz-unset
-  # every page
   needless explain --all";
-
-pub(super) const RULES: &str = "\
-Examples:
-  needless rules
-  # with the variables that each rule reads
-  needless rules --format json";
 
 pub(super) const DOCTOR: &str = "\
 Examples:

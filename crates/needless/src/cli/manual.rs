@@ -33,9 +33,9 @@ const EXIT_STATUS: Entries = &[
          understood: an unknown option, value or rule, or no command.",
     ),
     (
-        "run --fail-on, run --save-baseline",
+        "run --fail-on",
         "1 instead of 0 if more is needless than the budget allows; 2 instead of 0 if the command has ended and the report \
-         or the new baseline could not be written.",
+         could not be written.",
     ),
     (
         "attach, host, read",
@@ -48,14 +48,14 @@ const EXIT_STATUS: Entries = &[
     ),
     (
         "check",
-        "0: within the budget. 1: over it. 2: it could not be measured (also where the command fails), or a report could \
+        "0: within the budget or the baseline. 1: over it. 2: it could not be measured (also where the command fails), or a report could \
          not be written.",
     ),
     (
         "diff --fail-on",
         "1 if B has more calls than that allows; 2 if that cannot be judged, or not written.",
     ),
-    ("rules --test", "0; 1 if an example fails; 2 if a file is wrong."),
+    ("explain --test", "0; 1 if an example fails; 2 if a file is wrong."),
     ("fix --check", "0: the process has the change. 1: it does not. 2: it could not be seen."),
     ("all others", "0; 2 if something could not be read, written, done or understood."),
 ];

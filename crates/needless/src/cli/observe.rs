@@ -32,7 +32,7 @@ pub(crate) struct RunArgs {
     pub(crate) elevate: bool,
     /// Also measure the remedies as `needless prove` does, and report the proof. The exit status is that
     /// of `prove`. The command runs many more times, without input.
-    #[arg(long, help_heading = PROOF, conflicts_with_all = ["latency", "elevate", "baseline", "save_baseline", "fail_on"])]
+    #[arg(long, help_heading = PROOF, conflicts_with_all = ["latency", "elevate", "fail_on"])]
     pub(crate) prove: bool,
     /// With --prove: how many pairs of runs to measure.
     #[arg(long, value_name = "N", requires = "prove", help_heading = PROOF, value_parser = pairs)]
@@ -100,9 +100,6 @@ pub(crate) struct WindowArgs {
     /// How long to observe: 30s, 2m, 500ms. Ctrl-C ends it early, with a report.
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration, env = "NEEDLESS_FOR")]
     pub(crate) length: Duration,
-    /// Does nothing: every call is counted. For scripts that were written when only those that rules need were.
-    #[arg(long, env = "NEEDLESS_ALL")]
-    pub(crate) all: bool,
     /// Measure the kernel time of each call; slower.
     #[arg(long, env = "NEEDLESS_LATENCY")]
     pub(crate) latency: bool,
@@ -154,13 +151,6 @@ pub(crate) struct ReportArgs {
     /// Do not check this rule (repeatable).
     #[arg(long = "ignore", help_heading = CHOICE, value_name = "RULE", value_parser = rule_name)]
     pub(crate) ignored: Vec<String>,
-    /// Leave out findings that are also in FILE, an earlier JSON report, unless they grew by more than a
-    /// tenth (per second, where both observed a window of time).
-    #[arg(long, help_heading = CHOICE, value_name = "FILE")]
-    pub(crate) baseline: Option<PathBuf>,
-    /// Write these findings to FILE, as a JSON report, for --baseline.
-    #[arg(long, help_heading = CHOICE, value_name = "FILE")]
-    pub(crate) save_baseline: Option<PathBuf>,
     /// Exit with status 1 if the remaining findings exceed this: any, a number of calls (1000), a share
     /// of the calls that name a path (5%), or large: any that is not small; with 2 if the report cannot be
     /// written. With `run`, a command's own status other than 0 takes precedence.

@@ -101,7 +101,7 @@ pub(crate) fn no_such_rule(text: &str, names: &[&str]) -> String {
     }
     let perhaps =
         if like.is_empty() { String::new() } else { format!(" (perhaps {})", like.join(", ")) };
-    format!("no such rule{perhaps}; `needless rules` lists them")
+    format!("no such rule{perhaps}; `needless explain` lists them")
 }
 
 pub(super) fn assignment(text: &str) -> Result<Change, String> {

@@ -5,7 +5,6 @@ mod governor;
 mod http;
 mod identity;
 mod outage;
-mod push;
 mod service;
 
 use crate::cli::{AgentArgs, Cli, LogFormat};
@@ -24,7 +23,6 @@ use needless_observe::{
 };
 use needless_rules::{CheckOptions, Declared};
 use outage::Outage;
-use push::Pushing;
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::hash_map::RandomState;
@@ -52,7 +50,6 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         .context("cannot give up capabilities")?
         .map_err(|why| anyhow!("{why}; name a --dir of this agent alone, which this user can write, in a directory that is there"))?;
     let mut server = args.listen.map(Server::open).transpose()?;
-    let pushing = args.otlp.as_ref().map(|to| Pushing::start(to, Moment::now().us)).transpose()?;
     let options = ObserveOptions {
         watch: context.settings.watched.clone(),
         // needless.toml is read again as the user who ran sudo.
@@ -71,8 +68,7 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         ..AgentWindow::default()
     };
     // What the start has taken is paid back by the first windows.
-    let children = identity::children_cpu_time();
-    let spent = cpu_time() + children + windows.run_time();
+    let spent = cpu_time() + windows.run_time();
     let mut agent = Agent {
         rules: context.settings.rules.clone(),
         reloaded: None,
@@ -85,8 +81,6 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         metrics: Metrics::new(crate::VERSION),
         textfile: args.textfile.clone(),
         publishing: Outage::patient(),
-        pushing,
-        children,
         windows,
         every: args.every,
         governor: Governor::new(args.cpu_limit.0, args.every, spent),
@@ -116,7 +110,6 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
             Some(Asked::End) => {
                 service::notify("STOPPING=1");
                 agent.end(end)?;
-                agent.push(Pushing::last);
                 return Ok(exit::DONE);
             }
             Some(Asked::HangUp) => agent.reload(Settings::load(cli, &context.user)),
@@ -146,9 +139,6 @@ struct Agent {
     metrics: Metrics,
     textfile: Option<PathBuf>,
     publishing: Outage,
-    pushing: Option<Pushing>,
-    /// CPU time that programs have used that it started, and that have ended.
-    children: Duration,
     windows: Windows,
     /// The length of a window.
     every: Duration,
@@ -275,7 +265,6 @@ impl Agent {
             }
         }
         self.write(end);
-        self.push(Pushing::send);
         self.begin()?;
         Ok(true)
     }
@@ -386,9 +375,9 @@ impl Agent {
         }
     }
 
-    /// CPU time that the agent, what it started and its programs in the kernel have taken since the start.
+    /// CPU time that the agent and its programs in the kernel have taken since the start.
     fn spent_so_far(&self) -> Duration {
-        cpu_time() + self.children + self.windows.run_time()
+        cpu_time() + self.windows.run_time()
     }
 
     fn publish(&mut self) {
@@ -401,18 +390,9 @@ impl Agent {
         );
     }
 
-    /// Sends the numbers to the collector, if there is one.
-    fn push(&mut self, how: fn(&mut Pushing, &Metrics, &Own, &AgentWindow)) {
-        let own = self.own();
-        if let Some(pushing) = &mut self.pushing {
-            how(pushing, &self.metrics, &own, &self.window);
-            self.children = identity::children_cpu_time();
-        }
-    }
-
     fn own(&self) -> Own {
         Own {
-            cpu_seconds: (cpu_time() + self.children).as_secs_f64(),
+            cpu_seconds: cpu_time().as_secs_f64(),
             bpf_seconds: self.windows.run_time().as_secs_f64(),
             duty: self.duty,
             is_configured: self.reload.is_good,

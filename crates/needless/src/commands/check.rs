@@ -1,5 +1,6 @@
-//! `check`: several runs of a command, compared with its budget.
+//! `check`: several runs of a command, compared with its budget or with what an earlier report found.
 
+mod baseline;
 mod budget_file;
 mod runs;
 
@@ -11,17 +12,38 @@ use crate::{exit, output, places};
 use anyhow::{Result, bail};
 use budget_file::{BudgetFile, portable};
 use needless_config::is_budget_name;
-use needless_model::Exit;
+use needless_model::{Exit, Profile, Snapshot};
 use needless_observe::ObserveOptions;
+use needless_prove::Repeated;
 use needless_report::{Check, CheckDocument, CheckFormat};
-use needless_rules::{Budget, Counted, EnvironmentChange, causes, measured_counts};
-use runs::Runs;
+use needless_rules::{
+    Budget, Cause, Counted, EnvironmentChange, Measured, Verdict, causes, measured_counts,
+};
+use runs::{Findings, Runs};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
     let program = args.command[0].to_string_lossy().into_owned();
-    let mut file = BudgetFile::open(args, &name(args)?, context)?;
-    let outputs = outputs(args, context)?;
+    let held = match &args.baseline {
+        Some(report) => {
+            let found = baseline::read(report, context)?;
+            let outputs = outputs(args, context)?;
+            baseline::check(args, report, &found, &program, context)?.write(outputs, context)?
+        }
+        None => {
+            let file = BudgetFile::open(args, &name(args)?, context)?;
+            let outputs = outputs(args, context)?;
+            against_budget(args, file, &program, context)?.write(outputs, context)?
+        }
+    };
+    Ok(exit::answer(held))
+}
+
+/// The command, as its runs are counted.
+///
+/// # Errors
+/// When its input cannot be opened, or it cannot be found.
+fn repeated(args: &CheckArgs, context: &Context) -> Result<Repeated> {
     let stdin = args.stdin.as_deref().map(|file| for_runs(file, context)).transpose()?;
     let capture = ObserveOptions {
         backend: args.backend.into(),
@@ -29,18 +51,24 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
         watch: context.settings.watched.clone(),
         ..ObserveOptions::default()
     };
-    let command = needless_prove::Repeated::new(
-        &args.command,
-        context.user.caller(),
-        stdin.or_else(file_on_stdin),
-        capture,
-    )?;
+    let stdin = stdin.or_else(file_on_stdin);
+    Ok(Repeated::new(&args.command, context.user.caller(), stdin, capture)?)
+}
+
+/// Runs the command and compares it with the budget, which `--update` writes.
+fn against_budget<'p>(
+    args: &CheckArgs,
+    mut file: BudgetFile<'_>,
+    program: &'p str,
+    context: &Context,
+) -> Result<Checked<'p>> {
+    let command = repeated(args, context)?;
     let timed = file.budget().is_some_and(|budget| budget.limits.contains_key(&Counted::CpuMs));
-    let mut runs = Runs::new(&command, &program, timed, context);
+    let mut runs = Runs::new(&command, program, timed, Findings::All, context);
     runs.warm_up()?;
     runs.more(args.runs)?;
     let mut measured = measured_counts(file.budget(), runs.counts());
-    if !args.update && measured.iter().any(|one| one.is_over()) {
+    if !args.update && measured.iter().any(Measured::is_over) {
         // What happens by chance does not happen in all of twice as many runs.
         runs.more(args.runs)?;
         measured = measured_counts(file.budget(), runs.counts());
@@ -52,66 +80,111 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
         let new = file.is_new();
         if new {
             // The new files may be something that the command finds: it is measured again with them.
-            file.update(&measured, runs.counts().len(), &runs.fewest().0, &variables, &program)?;
+            file.update(&measured, runs.counts().len(), &runs.fewest().0, &variables, program)?;
             runs.forget();
             runs.more(args.runs)?;
             measured = measured_counts(None, runs.counts());
             file.reopen()?;
         }
-        file.update(&measured, runs.counts().len(), &runs.fewest().0, &variables, &program)?;
+        file.update(&measured, runs.counts().len(), &runs.fewest().0, &variables, program)?;
         file.say();
         measured = measured_counts(file.budget(), runs.counts());
     }
     let Some(budget) = file.budget() else { bail!("no budget") };
-    // A reader of the report has the repository, not this directory.
-    let budget = &Budget { file: places::below_here(&budget.file), ..budget.clone() };
-    let done = runs.counts().len();
-    let mut notes = runs.notes();
-    let (profile, mut verdict) = runs.into_fewest();
-    let over = measured.iter().any(|one| one.is_over());
-    if let Some(missing) = missing.filter(|_| over) {
-        notes.insert(
+    let mut checked = Checked::of(budget, program, measured, runs);
+    if let Some(missing) = missing.filter(|_| checked.is_over()) {
+        checked.notes.insert(
             0,
             format!("{missing} is not there, so only rules explain more calls: --update writes it"),
         );
     }
-    let environment = before.as_ref().filter(|before| !before.variables.is_empty()).map(|before| {
+    checked.explain(before.as_ref());
+    let known = before.as_ref().filter(|before| !before.variables.is_empty());
+    checked.environment = known.map(|before| {
         let watched = &context.settings.watched;
-        EnvironmentChange::between(&before.variables, &variables, watched, &profile)
+        EnvironmentChange::between(&before.variables, &variables, watched, &checked.profile)
     });
-    let causes = match over {
-        true => causes(&profile, &verdict, budget, before.as_ref(), &portable()),
-        false => Vec::new(),
-    };
-    // `show` writes the others from JSON.
-    let points = [CheckFormat::Github, CheckFormat::Sarif, CheckFormat::Json];
-    if outputs.iter().any(|(_, format)| points.contains(format)) {
-        let findings = causes.iter().filter_map(|cause| cause.kind.finding(&verdict));
-        verdict.places = places::of(findings, &profile, &program, context);
-    }
-    let report = Check {
-        budget,
-        program: &program,
-        runs: done,
-        profile: &profile,
-        verdict: &verdict,
-        measured: &measured,
-        causes: &causes,
-        environment: environment.as_ref(),
-        notes: &notes,
-    };
-    let report = CheckDocument::of(&report, crate::VERSION);
-    let mut written = Ok(());
-    for (output, format) in outputs {
-        let one =
-            output.emit(|out, style| needless_report::write_check(out, &report, format, style));
-        if let (Err(_), Err(error)) = (&written, &one) {
-            output::warn(format_args!("{error:#}"));
+    Ok(checked)
+}
+
+/// What the runs came to.
+struct Checked<'p> {
+    budget: Budget,
+    program: &'p str,
+    runs: usize,
+    measured: Vec<Measured>,
+    profile: Profile,
+    verdict: Verdict,
+    causes: Vec<Cause>,
+    environment: Option<EnvironmentChange>,
+    notes: Vec<String>,
+}
+
+impl<'p> Checked<'p> {
+    fn of(budget: &Budget, program: &'p str, measured: Vec<Measured>, runs: Runs<'_>) -> Self {
+        // A reader of the report has the repository, not this directory.
+        let budget = Budget { file: places::below_here(&budget.file), ..budget.clone() };
+        let (done, notes) = (runs.counts().len(), runs.notes());
+        let (profile, verdict) = runs.into_fewest();
+        let (causes, environment) = (Vec::new(), None);
+        Checked {
+            budget,
+            program,
+            runs: done,
+            measured,
+            profile,
+            verdict,
+            causes,
+            environment,
+            notes,
         }
-        written = written.and(one);
     }
-    written?;
-    Ok(exit::answer(!over))
+
+    fn is_over(&self) -> bool {
+        self.measured.iter().any(Measured::is_over)
+    }
+
+    /// Looks for what explains more calls. `before`: what the command asked when the budget was written.
+    fn explain(&mut self, before: Option<&Snapshot>) {
+        if self.is_over() {
+            self.causes = causes(&self.profile, &self.verdict, &self.budget, before, &portable());
+        }
+    }
+
+    /// Writes the report to each output, and returns whether the budget holds.
+    ///
+    /// # Errors
+    /// When one cannot be written; the others are.
+    fn write(mut self, outputs: Vec<(Output<'_>, CheckFormat)>, context: &Context) -> Result<bool> {
+        // `show` writes the others from JSON.
+        let points = [CheckFormat::Github, CheckFormat::Sarif, CheckFormat::Json];
+        if outputs.iter().any(|(_, format)| points.contains(format)) {
+            let findings = self.causes.iter().filter_map(|cause| cause.kind.finding(&self.verdict));
+            self.verdict.places = places::of(findings, &self.profile, self.program, context);
+        }
+        let report = Check {
+            budget: &self.budget,
+            program: self.program,
+            runs: self.runs,
+            profile: &self.profile,
+            verdict: &self.verdict,
+            measured: &self.measured,
+            causes: &self.causes,
+            environment: self.environment.as_ref(),
+            notes: &self.notes,
+        };
+        let report = CheckDocument::of(&report, crate::VERSION);
+        let mut written = Ok(());
+        for (output, format) in outputs {
+            let one =
+                output.emit(|out, style| needless_report::write_check(out, &report, format, style));
+            if let (Err(_), Err(error)) = (&written, &one) {
+                output::warn(format_args!("{error:#}"));
+            }
+            written = written.and(one);
+        }
+        written.map(|()| !self.is_over())
+    }
 }
 
 /// The budget's name: as named, or the program's.

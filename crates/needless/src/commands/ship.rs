@@ -3,24 +3,15 @@
 use crate::cli::ShipArgs;
 use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
-use needless_fleet::{Access, Shipped};
+use needless_fleet::Shipped;
 use needless_model::Exit;
 use std::io::Write;
 
 pub(crate) fn ship(args: &ShipArgs) -> Result<Exit> {
-    let Shipped { copied, there, left, refused } = match (&args.to, &args.bucket) {
-        (_, Some(bucket)) => {
-            let access =
-                Access::read(|name| std::env::var(name).ok()).map_err(|why| anyhow!(why))?;
-            needless_fleet::upload(&args.dir, bucket, &access).map_err(|why| anyhow!(why))?
-        }
-        (Some(to), None) => needless_fleet::ship(&args.dir, to).map_err(|why| {
-            anyhow!("{why}; run it again when that is fixed: it continues from there")
-        })?,
-        (None, None) => {
-            bail!("nothing says where to; name a directory, or --to s3://BUCKET/PREFIX")
-        }
-    };
+    let shipped = needless_fleet::ship(&args.dir, &args.to);
+    let Shipped { copied, there, left, refused } = shipped.map_err(|why| {
+        anyhow!("{why}; run it again when that is fixed: it continues from there")
+    })?;
     let later = if left > 0 { format!(", left to the next time: {left}") } else { String::new() };
     output::quiet(writeln!(
         output::stdout_lines()?,

@@ -11,7 +11,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use super::{fix, rules};
+use super::{explain, fix};
 use crate::cli::TopArgs;
 use crate::context::Context;
 use crate::exit;
@@ -122,7 +122,7 @@ fn live(
 fn look_up(deed: Deed, state: &mut State, context: &Context) {
     match deed {
         Deed::Explain(rule) => {
-            let page = rules::page(&rule, context).unwrap_or_default();
+            let page = explain::page(&rule, context).unwrap_or_default();
             let lines = page.lines().map(|line| (0, line.to_owned())).collect();
             state.show(&rule, lines);
         }

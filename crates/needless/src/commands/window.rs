@@ -35,7 +35,6 @@ fn observe(
 ) -> Result<Exit> {
     let reporter = Reporter::open(context, report, Stream::Stdout)?;
     let options = ObserveOptions {
-        all: window.all,
         latency: window.latency,
         watch: context.settings.watched.clone(),
         rights: reporter.rights(context),

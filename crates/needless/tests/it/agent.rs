@@ -1,9 +1,9 @@
-//! `needless agent`: windows that another engine reads, whenever the agent is killed; metrics that Prometheus and
-//! other collectors take; the questions of sql/.
+//! `needless agent`: windows that another engine reads, whenever the agent is killed; metrics that Prometheus takes; the
+//! questions of sql/.
 
 mod faults;
+mod forwarding;
 mod groups;
-mod push;
 use crate::common::*;
 use needless_fixtures::{duckdb, tool};
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! needless.toml: the rules of the book's page on real programs, suppressions, baselines, budgets.
+//! needless.toml: the rules of the book's page on real programs, suppressions, gates.
 
 use crate::common::*;
 use serde_json::Value;
@@ -56,12 +56,12 @@ const WAITING: &str = "i=0; while [ $i -lt 300 ] && ! [ -e /run/nowhere ]; do i=
 #[test]
 fn the_examples_of_the_book_hold() {
     let folder = folder();
-    let done = needless_in(folder.path(), &["rules", "--test"]);
+    let done = needless_in(folder.path(), &["explain", "--test"]);
     assert_eq!(stdout(&done), "3 rules, 6 examples, 0 failed\n");
     assert!(done.status.success());
     let wrong = blocks()[0].replace("git-home-config: 6 of 6", "git-home-config: 5 of 6");
     fs::write(folder.path().join("needless.toml"), wrong).unwrap();
-    let done = needless_in(folder.path(), &["rules", "--test"]);
+    let done = needless_in(folder.path(), &["explain", "--test"]);
     assert_eq!(done.status.code(), Some(1));
     let said = "needless.toml:16: git-home-config: found git-home-config: 6 of 6, wanted \
                 git-home-config: 5 of 6; set GIT_CONFIG_GLOBAL=/dev/null\n1 rules, 2 examples, 1 failed";
@@ -195,9 +195,9 @@ fn running_programs_are_judged_alike() {
 fn a_rule_is_listed_explained_and_chosen_by_name() {
     let folder = folder();
     let deep = folder.path().join("home/deep");
-    let table = stdout(&needless_in(&deep, &["rules"]));
+    let table = stdout(&needless_in(&deep, &["explain"]));
     assert!(table.starts_with("git-home-config") && table.contains("tz-unset"), "{table}");
-    let json = needless_in(&deep, &["rules", "--format", "json"]);
+    let json = needless_in(&deep, &["explain", "--format", "json"]);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["rules"][0]["variables"], serde_json::json!(["GIT_CONFIG_GLOBAL"]));
     assert!(json["rules"][0]["declared"].as_str().unwrap().ends_with("needless.toml:1"));
@@ -205,7 +205,7 @@ fn a_rule_is_listed_explained_and_chosen_by_name() {
     assert!(page.contains("It waits with [ -e FILE ]") && page.contains("## Not a finding"));
     let none = needless_in(&deep, &["--no-config", "explain", "busy-wait"]);
     assert_eq!(none.status.code(), Some(2));
-    assert!(stderr(&none).contains("busy-wait: no such rule; `needless rules` lists them"));
+    assert!(stderr(&none).contains("busy-wait: no such rule; `needless explain` lists them"));
     let only = run_in(folder.path(), &["--rule", "tz-unset"], &["sh", "-c", WAITING]);
     assert_eq!(found(&only), []);
 }
@@ -252,12 +252,12 @@ fn a_file_of_a_stranger_is_not_read() {
     let Some(()) = root() else { return };
     let file = folder.path().join("needless.toml");
     std::os::unix::fs::chown(&file, Some(4711), None).unwrap();
-    let done = needless_in(folder.path(), &["rules"]);
+    let done = needless_in(folder.path(), &["explain"]);
     assert!(assert_one_line(&done).contains("belongs to user 4711"));
     assert!(!stdout(&done).contains("busy-wait"));
     std::os::unix::fs::chown(&file, Some(0), None).unwrap();
     let refused = |why: &str| {
-        let done = needless_in(folder.path(), &["rules"]);
+        let done = needless_in(folder.path(), &["explain"]);
         assert!(
             assert_one_line(&done).contains(&format!("is not read: others may write to {why}; "))
         );
@@ -272,7 +272,7 @@ fn a_file_of_a_stranger_is_not_read() {
     if needed(grant_write_to_user_nobody(&file)).is_some() {
         refused("it");
     }
-    let done = needless_in(folder.path(), &["--config", "needless.toml", "rules"]);
+    let done = needless_in(folder.path(), &["--config", "needless.toml", "explain"]);
     assert!(done.stderr.is_empty() && stdout(&done).contains("busy-wait"));
 }
 
@@ -322,44 +322,6 @@ fn what_is_suppressed_is_counted_and_said() {
     ignore("path = '/etc/*/x'");
     let quiet = run_in(folder.path(), &["--ignore", "unused-ignore"], &[&sample, "10"]);
     assert!(quiet["notices"].is_null() && needless_of(&quiet, "tz-unset") == 9, "{quiet:#}");
-}
-
-#[test]
-fn with_a_baseline_only_new_and_worse_findings_are_reported() {
-    let Some(sample) = testee("packagecloud") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let run = |options: &[&str], times: &str| {
-        let args = [&["run", "--format", "concise"], options, &["--", &sample, times]].concat();
-        let done = needless_in(folder.path(), &args);
-        (done.status.code(), stderr(&done))
-    };
-    assert_eq!(run(&["--save-baseline", "base.json"], "100").0, Some(0));
-    let gated = &["--baseline", "base.json", "--fail-on", "any"];
-    for (times, status, said) in [
-        ("100", 0, "known: 1 finding, 99 calls, in the baseline and not worse"),
-        ("50", 0, "known: 1 finding, 49 calls"),
-        ("109", 0, "known: 1 finding, 108 calls"),
-        ("110", 1, "tz-unset: 109 of 110"),
-        ("1", 0, "1 finding of the baseline is no longer here"),
-    ] {
-        let (code, text) = run(gated, times);
-        assert_eq!(code, Some(status), "{times}: {text}");
-        assert!(text.contains(said), "{times}: {text}");
-    }
-    let other = folder.path().join("other");
-    copy(&sample, &other);
-    let args = [&["run"], &gated[..], &["--", "./other", "100"]].concat();
-    let done = needless_in(folder.path(), &args);
-    assert_eq!(done.status.code(), Some(1), "another program is new: {}", stderr(&done));
-    for (file, text) in [("none.json", None), ("bad.json", Some("{}"))] {
-        if let Some(text) = text {
-            fs::write(folder.path().join(file), text).unwrap();
-        }
-        let args = ["run", "--baseline", file, "--", "touch", "ran"];
-        let done = needless_in(folder.path(), &args);
-        assert_eq!(done.status.code(), Some(125));
-        assert!(assert_one_line(&done).contains(file) && !folder.path().join("ran").exists());
-    }
 }
 
 #[test]

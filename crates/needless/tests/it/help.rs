@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// The commands whose help ends with examples.
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 18] = [
     "run",
     "attach",
     "host",
@@ -17,7 +17,6 @@ const COMMANDS: [&str; 19] = [
     "prove",
     "diff",
     "explain",
-    "rules",
     "doctor",
     "completions",
     "man",
@@ -59,12 +58,7 @@ fn the_examples_of_each_command_work() {
         let folder = folder();
         let mut app = command(folder.path().join("bin/myapp")).arg("600").spawn().unwrap();
         let lines = examples(of);
-        assert!(
-            lines.contains(&format!("needless {of} "))
-                || of == "host"
-                || of == "doctor"
-                || of == "rules"
-        );
+        assert!(lines.contains(&format!("needless {of} ")) || of == "host" || of == "doctor");
         // A measured time may end with "not proven", on a machine that has much else to do.
         let is_timed = |line: &str| line.starts_with("needless prove") && line.contains("--runs");
         let lines = lines.lines().map(|line| match is_timed(line) {
@@ -98,8 +92,6 @@ fn a_mistake_in_the_command_line_has_the_status_that_the_help_names() {
         (&[], 2),
         (&["-o", "x.unknown", "--", "true"], 125),
         (&["-o", "/nonexist/x.json", "--", "true"], 125),
-        (&["--save-baseline", "/nonexist/x.json", "--", "true"], 125),
-        (&["--baseline", "/nonexist", "--", "true"], 125),
         (&["--config", "/nonexist", "--", "true"], 125),
         (&["--as", "nosuch", "--", "true"], 125),
         (&["--latency", "--backend", "ptrace", "--", "true"], 125),
@@ -167,7 +159,7 @@ fn bash_completes_commands_options_and_values() {
     let (folder, file) = script("bash");
     for (words, offers, not) in [
         (&["needless", "pr"][..], &["preload", "prove"][..], "run"),
-        (&["needless", "run", "--ba"], &["--backend", "--baseline"], "--all"),
+        (&["needless", "check", "--b"], &["--backend", "--baseline", "--budget"], "--name"),
         (&["needless", "run", "--backend", ""], &["auto", "ebpf", "ptrace"], "--all"),
         (&["needless", "completions", "z"], &["zsh"], "bash"),
         (&["needless", "explain", "--a"], &["--all"], "--color"),
@@ -245,7 +237,7 @@ fn fish_completes_commands_options_and_values() {
     let (folder, file) = script("fish");
     for (line, offers, not) in [
         ("needless pr", &["preload", "prove"][..], "run"),
-        ("needless run --ba", &["--backend", "--baseline"], "--all"),
+        ("needless check --b", &["--backend", "--baseline", "--budget"], "--name"),
         ("needless run --backend ", &["auto", "ebpf", "ptrace"], "--all"),
         ("needless completions z", &["zsh"], "bash"),
         ("needless explain tz-u", &["tz-unset"], "tz-misread"),

@@ -31,12 +31,10 @@ fn shown(name: &str, locale: &str, folder: &std::path::Path) -> (String, String)
 #[test]
 fn each_command_and_the_configuration_have_a_page() {
     let help = stdout(&needless(&["--help"]));
-    let (_, commands) = help.split_once("Commands:\n").unwrap();
-    let commands = commands.lines().take_while(|line| !line.is_empty());
-    // A name is indented by two; its text goes on further to the right.
-    let names = commands.filter(|line| !line.starts_with("   "));
-    let names =
-        names.filter_map(|line| line.split_whitespace().next()).filter(|one| *one != "help");
+    // A command is a line of its group.
+    let (commands, _) = help.split_once("\nOptions:").unwrap();
+    let commands = commands.lines().filter_map(|line| line.strip_prefix("  "));
+    let names = commands.filter_map(|line| line.split_whitespace().next());
     let mut wanted: Vec<String> = names.map(|name| format!("needless-{name}.1")).collect();
     assert!(wanted.len() > 15, "{help}");
     wanted.extend(["needless.1".into(), "needless.toml.5".into()]);

@@ -1,10 +1,10 @@
-//! `explain`, `rules`, `doctor`: what needless knows without running anything.
+//! `explain`, `doctor`: what needless knows without running anything.
 
 use crate::common::*;
 use serde_json::Value;
 
 fn rule_names() -> Vec<String> {
-    let done = needless(&["rules", "--format", "json"]);
+    let done = needless(&["explain", "--format", "json"]);
     assert!(done.status.success() && done.stderr.is_empty());
     let list: Value = serde_json::from_slice(&done.stdout).unwrap();
     let rules = list["rules"].as_array().or(list.as_array()).unwrap();
@@ -16,7 +16,7 @@ fn rules_lists_every_rule_in_both_formats() {
     let mut names = rule_names();
     let built: Vec<&str> = needless_rules::RULES.iter().map(|rule| rule.name).collect();
     assert_eq!(names, built);
-    let table = stdout(&needless(&["rules"]));
+    let table = stdout(&needless(&["explain"]));
     names.retain(|name| !table.lines().any(|line| line.split(' ').next() == Some(name)));
     assert_eq!(names, Vec::<String>::new(), "not in the table");
 }
@@ -26,7 +26,7 @@ fn rules_lists_every_rule_in_both_formats() {
 fn the_readme_counts_the_rules() {
     let readme = std::fs::read_to_string("../../README.md").unwrap();
     let all = rule_names().len();
-    assert!(readme.contains(&format!("`needless rules` lists all {all}.")), "{all}");
+    assert!(readme.contains(&format!("`needless explain` lists all {all}.")), "{all}");
     let more = |line: &str| line.strip_suffix(" more |")?.rsplit_once(" and ")?.1.parse().ok();
     let by_family: usize = readme.lines().filter_map(more).map(|more: usize| 1 + more).sum();
     // No family has repeated-question.
@@ -55,7 +55,7 @@ fn explain_prints_one_page_or_all() {
 fn explain_says_where_the_rules_are_listed() {
     let done = needless(&["explain", "tz-unse"]);
     assert_eq!(done.status.code(), Some(2));
-    assert!(stderr(&done).contains("tz-unse") && stderr(&done).contains("needless rules"));
+    assert!(stderr(&done).contains("tz-unse") && stderr(&done).contains("needless explain"));
     assert!(done.stdout.is_empty());
     for args in [&["explain"][..], &["explain", "--all", "tz-unset"]] {
         assert_eq!(needless(args).status.code(), Some(2), "{args:?}");
@@ -87,8 +87,8 @@ fn mistakes_are_answered_with_what_was_meant() {
         (&["ls", "-l"][..], "needless run -- CMD", "subject"),
         (&["explain", "TZ_UNSET"], "perhaps tz-unset", ""),
         (&["run", "--ignore", "locale", "true"], "locale-alias, ", "tz-unset"),
-        (&["explain", "nothing-like-it"], "`needless rules` lists them", "perhaps"),
-        (&["rules", "--format", "concise"], "there are full and json", "profile"),
+        (&["explain", "nothing-like-it"], "`needless explain` lists them", "perhaps"),
+        (&["explain", "--format", "concise"], "there are full and json", "profile"),
         (&["attach"], "--container CONTAINER", ""),
         (&["fix", "--diff", "--set", "TZ=UTC", "--in", "/etc/passwd"], "the page Places", "origin"),
         (&["origin", "TZ"], "-- CMD", ""),

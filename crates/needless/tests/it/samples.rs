@@ -396,7 +396,7 @@ fn needless_finds_nothing_needless_in_itself() {
     for words in [
         &["read", log][..],
         &["read", "--format", "json", "-o", json, log],
-        &["rules"],
+        &["explain"],
         &["explain", "--all"],
         &["doctor"],
     ] {

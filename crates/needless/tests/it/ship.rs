@@ -1,6 +1,5 @@
 //! `needless ship`, killed at any moment: each copy is whole, none is missing in the end, none is there twice.
 
-mod bucket;
 use crate::common::*;
 use needless_fleet::{AgentWindow, Dimensions, Keep, Measures, Ring, is_window, parquet};
 use std::fs::{self, File};
@@ -10,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 const WINDOWS: usize = 300;
 
-fn fill(folder: &Path, windows: usize) {
+/// Fills a ring with windows of the host `a`, one a second.
+pub(crate) fn fill(folder: &Path, windows: usize) {
     let keep = Keep { bytes: u64::MAX, age: Duration::from_secs(86_400) };
     let mut ring = Ring::open(folder, keep).unwrap();
     for n in 0..windows as i64 {

@@ -238,12 +238,11 @@ fn a_file_that_the_caller_may_not_read_is_refused() {
     for words in [
         "read secret",
         "read --config secret secret",
-        "read --baseline secret secret",
         "diff secret secret",
         "fix secret",
         "prove secret -- true",
         "prove --set X=1 --runs 1 --stdin secret -- cat",
-        "run --baseline secret -- true",
+        "check --baseline secret -- true",
     ] {
         let script = format!("sudo -n ./needless {words}");
         let Some(done) = as_nobody(folder.path(), &script) else { return };
@@ -260,7 +259,7 @@ fn a_file_that_the_caller_may_not_read_is_refused() {
     std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let found =
-        "ln -s secret needless.toml; sudo -n ./needless rules; s=$?; rm needless.toml; exit $s";
+        "ln -s secret needless.toml; sudo -n ./needless explain; s=$?; rm needless.toml; exit $s";
     let done = as_nobody(folder.path(), found).unwrap();
     assert!(assert_one_line(&done).contains("ermission denied"), "{}", stderr(&done));
     // A file that somebody else has put there stops no command.

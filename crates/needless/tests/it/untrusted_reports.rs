@@ -173,7 +173,7 @@ fn an_error_does_not_repeat_all_of_its_input() {
             format!("ignore = {quoted}"),
         ] {
             let file = text("n.toml", toml);
-            let done = needless(&["--config", &file, "rules"]);
+            let done = needless(&["--config", &file, "explain"]);
             let said = assert_one_line(&done);
             assert!(said.len() < 1500, "{said}");
         }

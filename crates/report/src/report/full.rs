@@ -317,7 +317,6 @@ pub(crate) fn notes(report: &Report<'_>) -> Vec<(&'static str, String, Option<Ti
         summary::selection(verdict),
         summary::below(verdict).map(|text| ("left out", text)),
         summary::suppressed(report).map(|text| ("suppressed", text)),
-        summary::known(verdict).map(|text| ("known", text)),
     ];
     notes.extend(some.into_iter().flatten().map(|(label, text)| (label, text, None)));
     for (label, all, tint) in

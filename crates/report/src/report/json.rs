@@ -83,7 +83,6 @@ impl From<&Report<'_>> for ReportDocument {
             ),
             below_threshold: FindingSum::from(&verdict.below[..]),
             suppressed: verdict.suppressed.iter().map(|one| of_suppressed(one, profile)).collect(),
-            known: (!verdict.known.is_empty()).then(|| FindingSum::from(&verdict.known[..])),
             notices: verdict.notices.clone(),
             notes: profile.notes.clone(),
             proof: report.proof.map(ProofBody::from),

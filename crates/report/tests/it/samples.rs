@@ -342,11 +342,11 @@ pub(crate) fn hostile() -> Sample {
         until: Some(LastDay { year: 2027, month: 6, day: 30 }),
         place: EVIL.to_owned(),
     };
-    let (known, notices) = (vec![finding.clone()], vec![EVIL.to_owned()]);
+    let notices = vec![EVIL.to_owned()];
     let suppressed = vec![suppressed];
     Sample {
         profile,
-        verdict: Verdict { suppressed, known, notices, ..verdict(vec![finding]) },
+        verdict: Verdict { suppressed, notices, ..verdict(vec![finding]) },
         source: Source::Run(EVIL.to_owned()),
         top: None,
         details: Details::default(),

@@ -1,10 +1,7 @@
-//! What comes after the rules: suppressions and the baseline.
+//! What comes after the rules: suppressions.
 
 use super::profile;
-use crate::{
-    CheckOptions, Glob, Ignore, Known, LastDay, NotChecked, Verdict, check, leave_out_known,
-    suppress,
-};
+use crate::{CheckOptions, Glob, Ignore, LastDay, NotChecked, Verdict, check, suppress};
 use needless_model::{Fact, Profile};
 
 const TODAY: LastDay = LastDay { year: 2026, month: 11, day: 21 };
@@ -102,45 +99,4 @@ fn what_was_not_looked_for_is_not_unused() {
     let mut verdict = Verdict { not_checked: vec![skipped], ..Verdict::default() };
     suppress(&mut verdict, &profile, &ignores, &CheckOptions::default(), TODAY);
     assert_eq!(verdict.notices, Vec::<String>::new());
-}
-
-#[test]
-fn worse_is_more_by_over_a_tenth_per_second_where_both_know() {
-    let (_, whole) = two_programs();
-    let needless = whole.findings[0].needless;
-    for (before, per_second, window_s, known) in [
-        (needless, None, None, true),
-        (needless * 10 / 11 + 1, None, None, true),
-        (needless / 2, None, None, false),
-        // Twice the calls in twice the time.
-        (needless / 2, Some(needless as f64), Some(1.0), true),
-        (needless, Some(needless as f64), Some(0.5), false),
-        (needless, None, Some(0.5), true),
-    ] {
-        let (profile, mut verdict) = two_programs();
-        let programs = ["one", "two", "three"].map(str::to_owned).into();
-        let rule = "data-directories".to_owned();
-        let was = Known { rule, service: None, programs, needless: before, per_second };
-        leave_out_known(&mut verdict, &profile, std::slice::from_ref(&was), window_s);
-        assert_eq!(verdict.known.len(), usize::from(known), "{before} {per_second:?} {window_s:?}");
-        assert_eq!(verdict.findings.len(), usize::from(!known));
-        let (profile, mut verdict) = two_programs();
-        let less = Known { programs: ["one".to_owned()].into(), ..was };
-        leave_out_known(&mut verdict, &profile, &[less], window_s);
-        assert_eq!((verdict.findings.len(), verdict.notices.len()), (1, 1), "a program is new");
-    }
-}
-
-#[test]
-fn what_became_too_small_to_be_shown_is_not_gone() {
-    let (profile, mut verdict) = two_programs();
-    let programs = ["one", "two"].map(str::to_owned).into();
-    let rule = "data-directories".to_owned();
-    let was = [Known { rule, service: None, programs, needless: 1_000, per_second: None }];
-    verdict.below = std::mem::take(&mut verdict.findings);
-    leave_out_known(&mut verdict, &profile, &was, None);
-    assert_eq!(verdict.notices, Vec::<String>::new());
-    verdict.below.clear();
-    leave_out_known(&mut verdict, &profile, &was, None);
-    assert_eq!(verdict.notices.len(), 1);
 }

@@ -4,7 +4,6 @@ use anyhow::{Context, Result, bail};
 use needless_fleet::HASH_OF_MACHINE_ID;
 use std::fs::read_to_string;
 use std::process::Command;
-use std::time::Duration;
 
 /// A hash of the machine id, by systemd: sd_id128_get_machine_app_specific(3).
 ///
@@ -38,14 +37,4 @@ pub(super) fn resident_bytes() -> u64 {
     let text = read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = text.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
     pages * rustix::param::page_size() as u64
-}
-
-/// CPU time of programs that this process started and waited for, to a hundredth of a second: cutime and cstime of
-/// proc_pid_stat(5).
-pub(super) fn children_cpu_time() -> Duration {
-    let text = read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program, in parentheses, is the second field and may have blanks.
-    let fields = text.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
-    let ticks: u64 = fields.skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }

@@ -6,12 +6,23 @@ use needless_model::{Exit, Loss, Profile};
 use needless_prove::Repeated;
 use needless_rules::{CheckOptions, Counted, Counts, Verdict, counts};
 
+/// Which findings count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Findings {
+    /// All, also small ones: a threshold would be a question of time, and differ from run to run.
+    All,
+    /// Those that a report of `run` has: what is small or suppressed is left out.
+    OfReports,
+}
+
 /// Runs of one command: the counts of each, and the profile of the one with the fewest calls.
 pub(super) struct Runs<'a> {
     command: &'a Repeated,
     program: &'a str,
     timed: bool,
+    findings: Findings,
     options: CheckOptions,
+    context: &'a Context,
     counts: Vec<Counts>,
     fewest: Option<(Profile, Verdict)>,
 }
@@ -22,15 +33,16 @@ impl<'a> Runs<'a> {
         command: &'a Repeated,
         program: &'a str,
         timed: bool,
-        context: &Context,
+        findings: Findings,
+        context: &'a Context,
     ) -> Runs<'a> {
-        // A threshold would be a question of time, and differ from run to run.
-        let options = CheckOptions {
-            min_saving_percent: 0.0,
-            declared: context.settings.rules.clone(),
-            ..CheckOptions::default()
-        };
-        Runs { command, program, timed, options, counts: Vec::new(), fewest: None }
+        let declared = context.settings.rules.clone();
+        let mut options = CheckOptions { declared, ..CheckOptions::default() };
+        if findings == Findings::All {
+            options.min_saving_percent = 0.0;
+        }
+        let (counts, fewest) = (Vec::new(), None);
+        Runs { command, program, timed, findings, options, context, counts, fewest }
     }
 
     /// A run that is not counted: it fills caches, and its output is shown.
@@ -55,7 +67,11 @@ impl<'a> Runs<'a> {
                     bail!("{}: {n} {loss}: its counts are not exact, try again", self.program);
                 }
             }
-            let verdict = needless_rules::check(&profile, &self.options);
+            let mut verdict = needless_rules::check(&profile, &self.options);
+            if self.findings == Findings::OfReports {
+                verdict.below.clear();
+                self.context.settings.suppress(&mut verdict, &profile, &self.options);
+            }
             let mut counts = counts(&profile, &verdict);
             if self.timed {
                 let (usage, exit) = self.command.time()?;

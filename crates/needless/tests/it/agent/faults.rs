@@ -247,11 +247,8 @@ fn the_directory_of_a_killed_agent_is_free_at_once() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let to = format!("http://{}", silent.local_addr().unwrap());
-    let first = Running::agent(folder.path(), "a", &["--otlp", &to]);
-    // Its curl waits for an answer, and lives longer than the agent.
-    let _connection = silent.accept().unwrap();
+    let first = Running::agent(folder.path(), "a", &[]);
+    wait_for_windows(folder.path(), "a", 1);
     let dir = folder.path().join("a");
     let second = needless(&["agent", "--host", "a", "--dir", dir.to_str().unwrap()]);
     assert_eq!(second.status.code(), Some(2));
@@ -420,40 +417,7 @@ fn names_are_refused_or_kept_as_they_are() {
     }
     let host = long("h", 64);
     let odd = "site=Αθήνα \"1\" 'x' \\ {a}";
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (textfile, to) = (folder.path().join("a.prom"), silent.local_addr().unwrap());
-    let agent = Running::agent(
-        folder.path(),
-        &host,
-        &[
-            "--label",
-            odd,
-            "--textfile",
-            textfile.to_str().unwrap(),
-            "--otlp",
-            &format!("http://{to}"),
-        ],
-    );
-    // What is pushed is read as JSON again.
-    let (mut stream, _) = silent.accept().unwrap();
-    let mut request = Vec::new();
-    let body = wait("push", || {
-        let mut more = [0; 65_536];
-        let read = stream.read(&mut more).unwrap();
-        request.extend_from_slice(&more[..read]);
-        let text = std::str::from_utf8(&request).ok()?;
-        serde_json::from_str::<serde_json::Value>(text.split_once("\r\n\r\n")?.1).ok()
-    });
-    stream
-        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
-        .unwrap();
-    drop((stream, silent));
-    let pushed = body["resourceMetrics"][0]["resource"]["attributes"].as_array().unwrap();
-    let value = |key: &str| {
-        let found = pushed.iter().find(|attribute| attribute["key"] == key).unwrap();
-        found["value"]["stringValue"].as_str().unwrap()
-    };
-    assert_eq!((value("service.instance.id"), value("site")), (&*host, &odd["site=".len()..]));
+    let agent = Running::agent(folder.path(), &host, &["--label", odd]);
     wait_for_windows(folder.path(), &host, 2);
     assert_eq!(agent.end().0, Some(0));
     let written = files(folder.path(), &host);

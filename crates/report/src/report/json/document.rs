@@ -100,10 +100,7 @@ pub(crate) struct ReportDocument {
     /// Findings that needless.toml says to live with; not in `findings`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) suppressed: Vec<ReportSuppressed>,
-    /// Findings that the baseline has too, and that are not worse; not in `findings`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) known: Option<FindingSum>,
-    /// Sentences about suppressions that did nothing or ended, about the baseline, and about calls that were
+    /// Sentences about suppressions that did nothing or ended, and about calls that were
     /// left out or not judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) notices: Vec<String>,

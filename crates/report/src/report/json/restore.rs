@@ -91,11 +91,10 @@ impl SavedReport {
     /// When the document says what no observation can have seen.
     pub(crate) fn of(document: ReportDocument) -> Result<SavedReport, String> {
         let of_suppressed = document.suppressed.iter().map(|one| one.processes);
-        let sums = [Some(&document.below_threshold), document.known.as_ref()];
-        let sums = sums.into_iter().flatten().map(|sum| sum.findings);
+        let below = document.below_threshold.findings;
         let exes = document.findings.iter().flat_map(|finding| &finding.exes);
         let of_findings = exes.map(|exe| exe.processes);
-        if of_findings.chain(of_suppressed).chain(sums).fold(0, u64::saturating_add) > MOST {
+        if of_findings.chain(of_suppressed).chain([below]).fold(0, u64::saturating_add) > MOST {
             return Err("it counts more processes than there can be".into());
         }
         let mut profile = profile(&document);
@@ -198,7 +197,6 @@ fn verdict(document: &ReportDocument, profile: &mut Profile) -> Verdict {
             .as_ref()
             .map(|chosen| selection(chosen, document.not_checked.len())),
         suppressed: document.suppressed.iter().map(|one| suppressed(one, profile)).collect(),
-        known: document.known.as_ref().map_or(Vec::new(), |all| sum(all.findings, all.calls)),
         ..Verdict::default()
     };
     verdict.notices.clone_from(&document.notices);

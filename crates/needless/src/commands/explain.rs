@@ -1,6 +1,6 @@
-//! `rules` and `explain`: the rules, built-in ones and those of needless.toml.
+//! `explain`: the rules, built-in ones and those of needless.toml.
 
-use crate::cli::{ExplainArgs, RulesArgs};
+use crate::cli::ExplainArgs;
 use crate::context::Context;
 use crate::exit;
 use crate::output::Output;
@@ -9,16 +9,6 @@ use needless_config::FailedExample;
 use needless_model::Exit;
 use needless_report::escape;
 use std::io::Write;
-
-pub(crate) fn rules(args: &RulesArgs, context: &Context) -> Result<Exit> {
-    if args.test {
-        return test(context);
-    }
-    let declared = &context.settings.rules;
-    Output::stdout(context)
-        .emit(|out, style| needless_report::write_rules(out, declared, args.format, style))?;
-    Ok(exit::DONE)
-}
 
 fn built_in(rule: &needless_rules::Rule) -> String {
     needless_rules::page(rule).markdown()
@@ -45,11 +35,21 @@ fn test(context: &Context) -> Result<Exit> {
 }
 
 pub(crate) fn explain(args: &ExplainArgs, context: &Context) -> Result<Exit> {
+    if args.test {
+        return test(context);
+    }
+    let declared = &context.settings.rules;
     let pages: Vec<String> = match &args.rule {
         Some(name) => vec![page(name, context).context("no such rule")?],
-        None => {
-            let declared = context.settings.rules.iter().map(|rule| rule.page());
+        None if args.all => {
+            let declared = declared.iter().map(|rule| rule.page());
             needless_rules::RULES.iter().map(|rule| built_in(rule)).chain(declared).collect()
+        }
+        None => {
+            Output::stdout(context).emit(|out, style| {
+                needless_report::write_rules(out, declared, args.format, style)
+            })?;
+            return Ok(exit::DONE);
         }
     };
     Output::stdout(context).emit(|out, style| {
