@@ -47,7 +47,7 @@ impl Tracer<'_> {
         match is_new {
             true if sys::is_thread_of(child, tgid) => {
                 self.tree.add_thread(child, at);
-                self.has_threads(parent, at);
+                self.take_back(parent, at, None);
             }
             true => self.add_process(child, at, waits),
             false => {}

@@ -54,7 +54,7 @@ pub(crate) fn fingerprint(
 ) -> Option<u64> {
     // Offset and length of device, inode, size and modification time; asm/stat.h, linux/stat.h.
     const STAT: &[(usize, usize)] = &[(0, 16), (48, 8), (88, 16)];
-    const STATX: &[(usize, usize)] = &[(0x20, 16), (0x70, 12), (0x88, 8)];
+    const STATX: &[(usize, usize)] = &[(0x20, 16), (0x70, 16), (0x88, 8)];
     const I386_STAT: &[(usize, usize)] = &[(0, 8), (20, 4), (40, 8)];
     const I386_STAT64: &[(usize, usize)] = &[(0, 8), (44, 8), (72, 8), (88, 8)];
     const ARM_STAT64: &[(usize, usize)] = &[(0, 8), (48, 8), (80, 8), (96, 8)];

@@ -8,22 +8,22 @@ use needless_syscalls::{Call, Shape};
 /// After so many stops at a site it is patched.
 pub const PATCH_AFTER: u32 = 4;
 
-pub(crate) fn exempt() -> Option<Exempt> {
+pub(crate) struct Patching;
+
+#[derive(Default)]
+pub(crate) struct Patches {}
+
+pub(crate) fn begin(_: u32) -> Option<Patching> {
     None
 }
 
-pub(crate) fn is_allowed() -> bool {
-    false
+pub(crate) fn exempt() -> Option<Exempt> {
+    None
 }
 
 pub(crate) fn patchable(_: &Call) -> Option<Shape> {
     None
 }
-
-pub(crate) struct Patching;
-
-#[derive(Default)]
-pub(crate) struct Patches {}
 
 pub(crate) fn leave_uncounted(_: Tid, signal: i32) -> i32 {
     signal
@@ -31,40 +31,18 @@ pub(crate) fn leave_uncounted(_: Tid, signal: i32) -> i32 {
 
 pub(crate) fn stop_counting(_: Tid) {}
 
-impl Patching {
-    pub(crate) fn new(_: u32) -> Patching {
-        Patching
-    }
-}
-
 impl Tracer<'_> {
-    pub(crate) fn patch(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {
+    pub(crate) fn patched(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {
         false
     }
-
-    pub(crate) fn asked(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {
-        false
-    }
-
-    pub(crate) fn look_before(&mut self, _: Tid, _: usize, _: &SyscallInfo) {}
-
-    pub(crate) fn has_threads(&mut self, _: Tid, _: usize) {}
 
     pub(crate) fn take_back(&mut self, _: Tid, _: usize, _: Option<&'static str>) {}
-
-    pub(crate) fn reported(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {
-        false
-    }
 
     pub(crate) fn take_records(&mut self) {}
 
     pub(crate) fn patches_forked(&mut self, _: usize, _: usize, _: bool) {}
 
-    pub(crate) fn patches_orphaned(&mut self, _: Tid) {}
-
     pub(crate) fn memory_left(&mut self, _: usize) {}
-
-    pub(crate) fn ends_in_stub(&mut self, _: Tid) {}
 
     pub(crate) fn out_of_stub(&mut self, _: Tid, signal: i32) -> i32 {
         signal

@@ -47,7 +47,7 @@ pub(crate) fn trace(
     supervisor: Option<(&ToSupervisor, Roster)>,
 ) -> Result<Traced, TraceError> {
     let (supervisor, roster) = supervisor.unzip();
-    let allowed = options.patch_after.is_some() && patch::is_allowed();
+    let patching = options.patch_after.filter(|_| !options.all).and_then(patch::begin);
     // Dropping `child` on failure closes its pipe, and it ends by itself.
     seize(&mut child, seize_options(options.all, supervisor.is_some()), options.all)?;
     let mut tree = Tree::new(roster);
@@ -73,9 +73,9 @@ pub(crate) fn trace(
         started: sys::now(),
         last_environment: None,
         overhead: Overhead::default(),
-        patching: options.patch_after.filter(|_| !options.all && allowed).map(Patching::new),
+        patching,
     };
-    if options.patch_after.is_some() && !options.all && !allowed {
+    if options.patch_after.is_some() && !options.all && tracer.patching.is_none() {
         tracer.builder.note(
             "call sites are not patched, so their calls stop: this machine or an inherited seccomp filter does not allow it",
         );
@@ -281,7 +281,7 @@ impl Tracer<'_> {
                 self.go_on(tid, 0);
             }
             libc::PTRACE_EVENT_EXIT => {
-                self.ends_in_stub(tid);
+                self.out_of_stub(tid, 0);
                 if let Some(thread) = self.tree.threads.get(&tid) {
                     self.book_time(thread.group);
                 }
@@ -331,11 +331,8 @@ impl Tracer<'_> {
                     thread.in_flight = in_flight;
                 }
             }
-            sys::OP_SECCOMP if self.reported(tid, group, &info) => {}
-            sys::OP_SECCOMP if self.asked(tid, group, &info) => {}
-            sys::OP_SECCOMP if self.patch(tid, group, &info) => {}
+            sys::OP_ENTRY | sys::OP_SECCOMP if self.patched(tid, group, &info) => {}
             sys::OP_ENTRY | sys::OP_SECCOMP => {
-                self.look_before(tid, group, &info);
                 let (at, group) = (group, self.tree.group(group));
                 let tgid = group.tgid;
                 let entered = self.calls.begin(&mut self.builder, group, tid, &info, at_ns, false);

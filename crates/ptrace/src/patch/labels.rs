@@ -1,23 +1,7 @@
-//! The stub's code (`stub.rs`), and the addresses in it that mean something to the tracer.
+//! The code that is copied into processes (`stub.rs`, `set_up.rs`), and the addresses in it that mean something to the
+//! tracer.
 
 use super::layout as l;
-use std::ops::Range;
-
-unsafe extern "C" {
-    static needless_stub_start: u8;
-    static needless_stub_end: u8;
-    static needless_set_up_start: u8;
-    static needless_set_up_blocked: u8;
-    static needless_set_up_unblocked: u8;
-    static needless_set_up_end: u8;
-}
-
-/// The stub's code.
-pub(crate) fn code() -> &'static [u8] {
-    let (start, end) = (&raw const needless_stub_start, &raw const needless_stub_end);
-    // SAFETY: both are labels of the one block of read-only data above, the end after the start.
-    unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
-}
 
 macro_rules! labels {
     ($($name:ident = $symbol:ident, $what:literal;)*) => {
@@ -27,41 +11,45 @@ macro_rules! labels {
         $(
             #[doc = $what]
             pub(crate) fn $name() -> u64 {
-                let start = (&raw const needless_stub_start).addr();
-                l::REGION + ((&raw const $symbol).addr() - start) as u64
+                l::REGION + ((&raw const $symbol).addr() - start().addr()) as u64
             }
         )*
     };
 }
 
 labels! {
-    saved = needless_stub_saved, "All registers are those of the site from here on, and rsp up to here.";
     returned = needless_stub_returned, "The call has returned: the one address from which calls need not stop.";
     compared = needless_stub_compared, "If the zero flag is set, the call was counted as a repetition.";
-    new = needless_stub_new, "It was not, and gets a record.";
-    claiming = needless_stub_claiming, "If the zero flag is set, the record at r9 is its own.";
-    committed = needless_stub_committed, "It was counted.";
-    report = needless_stub_report, "The tracer has to count it.";
-    reported = needless_stub_reported, "The tracer has counted it.";
+    committed = needless_stub_committed, "It was counted in a record of its own.";
+    reported = needless_stub_reported, "It was counted, by the tracer or before.";
     restored = needless_stub_restored, "All registers are those of the site again.";
-    over = needless_stub_over, "It stops, because its answer is written over its path; the frame is there.";
-    stops = needless_stub_stops, "The same without the frame.";
+    stops = needless_stub_stops, "The same: the call stops.";
+    end = needless_stub_end, "The end of the stub.";
 }
 
-/// The code of `set_up.rs`.
-pub(crate) fn set_up_code() -> &'static [u8] {
-    let (start, end) = (&raw const needless_set_up_start, &raw const needless_set_up_end);
-    // SAFETY: both are labels of the one block of read-only data in `set_up.rs`, the end after the start.
-    unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
+unsafe extern "C" {
+    static needless_stub_start: u8;
+    static needless_set_up_start: u8;
+    static needless_set_up_unblocked: u8;
+    static needless_set_up_end: u8;
 }
 
-/// Where signals are blocked in this code, by the distance from its start.
-pub(crate) fn blocked() -> Range<u64> {
-    let at = |symbol: *const u8| (symbol.addr() - (&raw const needless_set_up_start).addr()) as u64;
-    at(&raw const needless_set_up_blocked)..at(&raw const needless_set_up_unblocked)
+fn start() -> *const u8 {
+    &raw const needless_stub_start
 }
 
-/// Where the sites begin.
-pub(crate) fn sites() -> u64 {
-    l::REGION + (code().len() as u64).next_multiple_of(16)
+/// The stub.
+pub(crate) fn code() -> &'static [u8] {
+    // SAFETY: this is the distance from its first label to its last one, in one block of read-only data.
+    unsafe { std::slice::from_raw_parts(start(), (end() - l::REGION) as usize) }
+}
+
+/// The code of `set_up.rs`, and how much of it runs while signals are blocked.
+pub(crate) fn set_up() -> (&'static [u8], u64) {
+    let start = &raw const needless_set_up_start;
+    let distance = |to: *const u8| to.addr() - start.addr();
+    // SAFETY: as in `code`.
+    let code =
+        unsafe { std::slice::from_raw_parts(start, distance(&raw const needless_set_up_end)) };
+    (code, distance(&raw const needless_set_up_unblocked) as u64)
 }

@@ -169,29 +169,13 @@ fn a_program_that_uses_our_address_gets_it() {
 }
 
 #[test]
-fn a_program_that_reserves_all_that_is_near_is_patched_all_the_same() {
-    let Some(program) = testee("confined") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let argv = [program.into_os_string(), "reserved".into(), "1000".into()];
-    let is_patched = || {
-        let (table, comments) = ours(&["--patch"], &argv, folder.path());
-        assert_eq!(table[&("access".into(), "ENOENT".into(), "/missing/confined".into())], 1000);
-        // Of calls that stop most answers are assumed; those of patched sites are known.
-        let about = comments.iter().find(|comment| comment.starts_with("repeated")).unwrap();
-        about.rsplit(' ').next().unwrap().parse::<u64>().unwrap() < 100
-    };
-    // Addresses are random: once in some hundred runs no page is free above either.
-    assert!((0..3).any(|_| is_patched()));
-}
-
-#[test]
 fn a_program_without_a_free_page_near_its_code_is_said_not_to_be_patched() {
     let Some(program) = testee("confined") else { return };
     let folder = tempfile::tempdir().unwrap();
     let argv = [program.into_os_string(), "full".into(), "1000".into()];
     let (table, comments) = ours(&["--patch"], &argv, folder.path());
     assert_eq!(table[&("access".into(), "ENOENT".into(), "/missing/confined".into())], 1000);
-    let why = "confined is not patched, so its calls stop: no page is free";
+    let why = "confined is not patched, so its calls stop: it may not map code";
     assert!(comments.iter().any(|comment| comment.contains(why)), "{comments:?}");
 }
 
