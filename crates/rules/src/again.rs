@@ -3,6 +3,10 @@
 //! If the entry is taken out of the list, the directory is still searched because of the other.
 //! Which calls disappear with the entry depends on the searcher, and can be read from the calls of
 //! one process.
+//!
+//! GCC drops the second mention of a directory after one look at it. The loader looks for subdirectories once, and asks
+//! for a library again. Perl, Ruby and Python ask for each mention. No command line is read: how often a directory that
+//! is named once was asked for the same file shows in the same process.
 
 use crate::View;
 use crate::dirs::Dirs;

@@ -1,4 +1,12 @@
 //! Rules that users declare: data instead of code, checked like the built-in ones.
+//!
+//! They are asked first: what their author means is narrower than what a built-in rule knows, and asked last they would
+//! find their calls taken. `needless rules --test` asks all rules of each example, and so shows a declared rule that
+//! takes too much.
+//!
+//! There are no plugins and there is no language for rules. What is declared here is calls, patterns, a bound, and what
+//! to say. A built-in rule is a pure function of 100 lines, in the repository, with tests: easier to review than
+//! anything that would replace it.
 
 use crate::select::Case;
 use crate::{Glob, Sink, View, helpers};

@@ -1,4 +1,7 @@
 //! Suppressions: findings that somebody decided to live with, and why.
+//!
+//! Like the baseline, they work on the verdict, after the rules: what they take out is still counted, and each report
+//! says how much and why.
 
 use crate::{CheckOptions, Glob, Suppressed, Verdict};
 use needless_model::{Finding, Profile};

@@ -23,9 +23,9 @@
 //! If each service is judged by itself ([`check_by_service`]), the calls and the CPU time are those
 //! of the service.
 //!
-//! For what each start of a healthy program does in an ordinary environment (a spelling of its
-//! locale), the threshold is higher: 100 calls, and a tenth of a percent of the CPU time or, if
-//! that is not known, two percent of the calls.
+//! A cost worth fixing in a loop is not worth reporting once at start-up. For what each start of a healthy program does
+//! in an ordinary environment (a spelling of its locale), the threshold is higher: 100 calls, and a tenth of a percent
+//! of the CPU time or, if that is not known, two percent of the calls.
 //!
 //! If a compiled program between the command and the process set the variable, and neither an
 //! argument nor a configuration known here makes it do so, the remedy would be in that program's
@@ -41,9 +41,10 @@
 //! run: other tools, baselines and gates rely on that. Whether a person needs to read about a
 //! finding is a question of time, and is answered afterwards, in one place ([`Scale`]): a remedy
 //! is small if all that it saves ([`by_remedy`]) is less than 1 ms and less than 0.5 % of the CPU
-//! time of a command, or less than 0.1 % of a core in a window. Where CPU time is not known (ptrace
-//! distorts it, a log has none), one tenth of the calls that name a path stands for 0.5 % of it.
-//! Small findings stay findings; a report gives them a line each at its end. A remedy against wrong
+//! time of a command, or less than 0.1 % of a core in a window. It has to be below both limits: a
+//! short run has little CPU time, so that a few calls can be a part of it; a long one hides a millisecond.
+//! Where CPU time is not known (ptrace distorts it, a log has none), one tenth of the calls that name a path stands for
+//! 0.5 % of it. Small findings stay findings; a report gives them a line each at its end. A remedy against wrong
 //! results is never small. Unexplained calls are measured on the same scale.
 
 mod account;

@@ -1,4 +1,9 @@
 //! The entries of a variable's list in which a program looked: which hold nothing, and the calls that belong to them.
+//!
+//! An entry may be a file (KUBECONFIG, an archive in PYTHONPATH). A call about it that succeeded keeps it in the list,
+//! unless something shows that it is a directory: a name that was looked for below it, `O_DIRECTORY` in a log, or a
+//! look at the machine after the run (`Host::directories`). Where nothing shows it, nothing is advised.
+//! `tests/taken_out.rs` checks this for the remedies of all rules.
 
 use crate::dirs::Shown;
 use crate::search::of_the_system;

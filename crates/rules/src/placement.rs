@@ -1,6 +1,21 @@
 //! Moves a remedy about a variable to the program that decides the variable: if a program between
 //! the command and the process that made the calls set, changed or removed it, the change has to be
 //! made there.
+//!
+//! The environments at each exec show where a value came from; no backend is asked for more. For what runs already, the
+//! crate `environment` reads the environments with which its ancestors were started, up to the first that only passes
+//! on its configuration (init, cron, sshd, a login shell): that is the place which `fix` changes. What cannot be read
+//! is reported as not known. A script that assigns the value that is there already changes nothing that an exec shows;
+//! after a run, `observe/src/assigned.rs` checks whether the scripts and makefiles on the way assign a watched
+//! variable, and keeps only its name. For a compiled program this cannot be known: `needless prove` shows it. `env -i`
+//! and sudo pass on less than they got (`Profile::cleared_by`).
+//!
+//! A value that a compiled program sets is shown on demand only (`--pedantic`): cargo sets LD_LIBRARY_PATH for the
+//! compiler, and the reader of that finding can do nothing. A script, `env`, sudo or make sets what its user wrote, so
+//! that stays a finding. A log does not say what kind of file was executed: a script is known there by its interpreter,
+//! which opens it.
+//!
+//! This is one judgement for all rules, after them: no rule knows the tree of processes.
 
 use crate::launchers::{LOOKED_UP, is_interpreter, names, program, programs};
 use crate::text::number;

@@ -1,5 +1,13 @@
 //! Lists of directories in which programs search for files. A rule that only says which directories of such a list hold
 //! nothing is its page and its [`Search`]es: what is known of each variable, and of who searches. This is what they share.
+//!
+//! So such a rule is data: its file has no code. What no such rule knows is for `search-list`, which looks up in the
+//! environment which variable lists the directories that the calls show. A table of variables would never be complete.
+//!
+//! What a program does in user mode between two calls of a search is most of what the search costs. To measure it takes
+//! a clock at the return of one call and at the entry of the next: two readings for each call and a second hook, which
+//! cost more than all other counting. So there is a constant for each runtime ([`Search::user_ns`]): an estimate that
+//! is marked as one, and whose error is in the book.
 
 use crate::again::Again;
 use crate::search_advice::finding;

@@ -3,6 +3,8 @@
 //! Where the environment is known, the list is the variable's. Where it is not (most logs), the
 //! directories are read back from the calls: a file that was missed in one directory and found
 //! under the same name in another was searched for.
+//!
+//! Rules ask for at least three such directories before they say so.
 
 use crate::again::{Others, SearchCall};
 use crate::dirs::{Dirs, Shown, common_tail};

@@ -1,5 +1,8 @@
 //! How rules read a profile, with indexes of its rows by process and by path; and how they report
 //! what they find.
+//!
+//! `Sink::explain` takes calls that a rule knows and that nobody can avoid, as PHP's reading of the zone database: they
+//! are neither reported nor unexplained.
 
 use needless_model::{
     Env, Fact, Finding, Libc, ProcId, Process, Profile, Query, Row, Runtime, StrId, Target,

@@ -1,4 +1,7 @@
 //! What a remedy saves, and whether that is small.
+//!
+//! One change of one variable is one decision, however many programs it helps. So a report has a line for each remedy,
+//! not for each rule or service, and smallness is judged for all of its findings together.
 
 use crate::{Amount, by_name};
 use needless_model::{Change, Fact, Finding, Profile};

@@ -1,5 +1,9 @@
 //! What the rules about time zones share: facts about a process's zone, and which value of TZ to
 //! advise.
+//!
+//! An IANA name is advised, and not `:/etc/localtime`: that value is the cheapest for glibc, but gives Java and Node a
+//! fixed offset without summer time. It is offered only where every program seen uses glibc, and a name cannot be
+//! found.
 
 use crate::View;
 use needless_localtime::{Zone as GlibcZone, posix_tz};

@@ -7,6 +7,9 @@
 //!
 //! The code runs wherever it is. Signals are blocked in it, but for its first and last instructions, from which a
 //! thread is moved to its site before it gets one (`errand.rs`).
+//!
+//! A tracer that makes these calls itself, one by one with changed registers, leaves the process with them when it is
+//! killed in between. `tests/it/killed.rs` kills it at random calls of its own.
 
 use super::layout as l;
 use crate::memory::read_u64;
