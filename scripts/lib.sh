@@ -79,7 +79,7 @@ thrice() { # thrice COMMAND…
 check_format() {
     cargo fmt --all --check
     # Rules and formats are declared by macros, which cargo fmt does not look into.
-    rustfmt --edition 2024 --check crates/rules/src/*.rs crates/rules/src/tests/*.rs crates/report/src/*/*.rs
+    rustfmt --edition 2024 --check crates/rules/src/rule/*/*.rs crates/report/src/*/*.rs
 }
 
 # check_lints [cargo's options]: a warning is an error, but for those that only a newer toolchain than any we have seen

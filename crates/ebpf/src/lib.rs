@@ -4,6 +4,20 @@
 //! Needs CAP_BPF and CAP_PERFMON (or root) and a kernel with BTF, from Linux 5.8. An observed process
 //! is slowed down by the counting only: it never stops. If needless is killed, the kernel closes its
 //! descriptors and removes the programs.
+//!
+//! One process loads the programs, forks the command, waits for it (`launch/src/supervise.rs`), takes the kernel's
+//! messages ten times a second, and reports. The program at the return of calls finds the process in a map (the
+//! command, and what it forked), hashes the path, and counts in a row of another map. A call that no rule asks about is
+//! counted in an array of the CPU, by process, number and error. What is new (a path, a process, an exec with its
+//! environment) goes through a ring buffer.
+//!
+//! `attach` and `host` do the same without a command: processes are put into the map (with the descendants of one that
+//! is named, which are listed again until no new one is found), or every process is counted. `top` takes one window
+//! after the other from the same maps: what they hold less what earlier windows had (`session/ledger.rs`). Once the
+//! command is forked and the programs are attached, capabilities are given up step by step (`observe/src/rights.rs`).
+//! Nothing is pinned.
+//!
+//! `docs/decisions/counting-in-the-kernel.md` says why the maps, the texts and the numbers are as they are.
 
 // Without clang and libelf, build.rs does not set `ebpf`.
 #[cfg_attr(not(ebpf), path = "without.rs")]

@@ -3,6 +3,9 @@
 //!
 //! Debian's crontab writes three lines above a table, with the time, and leaves them out where it prints the table. They
 //! are no part of the table here: line 1 is the first line that `crontab -e` shows.
+//!
+//! crontab(1) inherits the lock of the journal: if needless is killed beside it, the next run waits for its end before
+//! it looks at the table and decides.
 
 use crate::error::EnvironmentError;
 use crate::running::program_of_system;

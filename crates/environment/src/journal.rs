@@ -13,6 +13,8 @@
 //! * `forgotten`: history, too; its files were left as they were;
 //! * `on-trial`: the process is restarted with it, and has not been looked at since;
 //! * `announced`, `announced-undone`: the commands that have the files read again were run for that state.
+//!
+//! It has files and texts, not hashes: configuration is small, and an administrator can read there what a change was.
 
 mod entry;
 mod meta;

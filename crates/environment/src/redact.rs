@@ -1,4 +1,8 @@
 //! Which values may be shown, and hides the others where a variable is traced: the output ends up in logs.
+//!
+//! Of an environment, only the variable that was asked for is kept (`watched`), and the few marks by which launchers
+//! are recognised (`SYSTEMD_EXEC_PID`, `SUPERVISOR_PROCESS_NAME` …). Words of command lines are compared, never
+//! printed.
 
 use crate::shape::{is_number, is_plain, is_plain_in_file};
 use crate::sources::AS_WRITTEN;

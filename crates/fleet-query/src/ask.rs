@@ -1,4 +1,9 @@
 //! A question, answered over the files that can be read.
+//!
+//! A broken file costs its own rows, never the answer. The end of each file is looked at before a question. Where a
+//! page in the middle turns out to be broken, the question is asked of halves of the files, of halves of these, and so
+//! on; the files that fail alone are left out as a whole, and it is asked again: an answer is never made of half a
+//! file.
 
 use crate::Fault;
 use crate::columns::Columns;

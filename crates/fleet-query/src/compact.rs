@@ -1,5 +1,8 @@
 //! Many small files become few large ones. A part names the files that it was made of, in its footer: so what is in a part
 //! and what is not yet is known from the parts alone, whenever the work was interrupted.
+//!
+//! A list beside the parts could disagree with them after a kill. A part moves to its name when it is whole. Nothing is
+//! removed but what was left unfinished here.
 
 use crate::Fault;
 use crate::columns::Columns;

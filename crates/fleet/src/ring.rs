@@ -1,4 +1,7 @@
 //! A directory of windows that stays small. Each file is there whole or not at all; only files of ours are removed.
+//!
+//! Ours are regular files with our name and our key in the footer, and they are removed by their name in the directory
+//! that is held open.
 
 use crate::file::{AgentWindow, is_window};
 use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags};

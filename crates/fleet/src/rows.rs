@@ -1,4 +1,8 @@
 //! From a judged window to rows: sums by service, program, cause and call.
+//!
+//! Each number is in one row: there are no totals beside their parts. Every call, every needless call and every
+//! nanosecond is in exactly one row of its window, so a sum over whatever somebody groups by is right, and equals the
+//! account of a report (`tests/it/sums.rs`). What finds no room among the rows is added to a row without a name.
 
 use needless_model::{ProcId, Process, Profile, Stage};
 use needless_rules::{Account, Claim};

@@ -3,6 +3,9 @@
 //! The C library keeps the environment behind the symbol `environ`. Where the program itself refers to the symbol, it
 //! is defined in the program (a copy relocation) and the library's own is unused, so the program is read first. No
 //! process is stopped: the array is read twice and must be the same.
+//!
+//! `/proc/PID/environ` is the block of the last exec; programs change their own environment, and write over the old
+//! block (setproctitle). `/proc/PID/mem` needs no unsafe code.
 
 use crate::ancestry::refused;
 use crate::process_image::auxiliary;

@@ -1,4 +1,8 @@
 //! A command that runs by itself, and the resources that it used.
+//!
+//! wait4(2) gives a command's peak of memory from the fork on, not from the exec, and posix_spawn(3) does not help: a
+//! child that shares our memory begins with all of it. So the floor is forked and measured: a fork has only the pages
+//! that belong to no file, and these are few once freed memory was given back.
 
 use crate::forward::{pidfd, send};
 use crate::{Launch, LaunchError, Original, Prepared};

@@ -1,4 +1,10 @@
 //! Classes of calls without a path that rules ask about, by their arguments.
+//!
+//! The seccomp filter can check each condition, so under ptrace only calls that match stop; a program with a buffer
+//! never stops for its writes. What a program flushes to /dev/null itself costs nothing, but what its environment makes
+//! it do there it does elsewhere, too: hence a class of its own. In a log that does not say what standard output is,
+//! such writes stay among the others. A program that answers is distinguished from one without a buffer by its reads
+//! ([`Answers`]); the kernel counts what is read, so no call has to stop for it.
 
 words! {
     /// What the arguments of a call without a path show.

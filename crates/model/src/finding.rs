@@ -133,6 +133,7 @@ pub struct Finding {
     pub needless: u64,
     /// Calls that go with them, without being counted one by one (a file that is not opened is neither read
     /// nor closed); negative if others come in their place. With `needless` it is what the remedy saves.
+    /// They are apart because every backend counts `needless` one by one; `make cases` compares the sum with strace.
     pub besides: i64,
     /// How often the question was asked, including the first time, which is needed.
     pub of: u64,

@@ -2,6 +2,10 @@
 //!
 //! One direction: a backend fills a [`Profile`] through a [`Builder`], rules read the profile and
 //! return [`Finding`]s, reports print both. A profile is *aggregated*: never a list of events.
+//!
+//! A million equal calls are one row. What rules need of the order of events (was the same asked before, with the same
+//! answer, with nothing in between) the builder decides while it happens. A tracer that keeps the log needs memory for
+//! it, and time for writing: strace's log has about a hundred bytes a call.
 
 #[macro_use]
 mod words;

@@ -1,4 +1,9 @@
 //! The processes.
+//!
+//! Nothing of a command line but the name of what was executed enters a profile: the rest may hold a password. Two
+//! scripts of one interpreter are two programs all the same (`ts (perl)`), because the kernel's name of a script is its
+//! own. Where [`Process::shares_root`] is false, zones and libraries are looked up below the process's root, locales
+//! are not, `fix` refuses, and the report says whose paths they are.
 
 use crate::{Above, Libc, SearchList};
 use std::collections::{BTreeMap, BTreeSet};

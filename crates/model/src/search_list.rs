@@ -4,6 +4,10 @@
 //! keeps of an environment until its profile is finished ([`ListsInEnvironments`]) never leaves it.
 //! The profile gets the name of a variable and the entries below which processes looked for something that
 //! was not there; never the other entries, and never a variable that lists no such directory.
+//!
+//! A program's environment is therefore never in a profile: only variables that some rule names (the option `watch` is
+//! their only way into `Env`), and these entries. The remedy of a list (`Change::WithoutEntries`) becomes a value where
+//! the change is made, from the environment there.
 
 use crate::{Errno, ProcId, Profile, Query, Row, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

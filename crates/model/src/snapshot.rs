@@ -1,4 +1,7 @@
 //! What was counted in a window or a run, without its processes: to be saved and compared.
+//!
+//! A snapshot beside a budget has the names of all variables of the command ([`Snapshot::variables`]), and no value;
+//! and the names of its programs ([`Snapshot::callers`]).
 
 use crate::{Backend, Fact, Profile, Row};
 use std::cmp::Reverse;

@@ -1,5 +1,8 @@
 //! How needless ends: the only place that turns an answer or an error of a command into an exit status. The statuses
 //! themselves are listed in [`needless_model::status`].
+//!
+//! An error is 125, 126 or 127 for what runs a command (`run`, `preload`, `origin VAR -- CMD`), and 2 for the rest and
+//! for a wrong command line. `--fail-on` judges before anything is written, and what cannot be written makes it fail.
 
 use crate::cli::{Action, in_one_line};
 use crate::output;

@@ -1,4 +1,8 @@
 //! What `needless.toml` says, read once for the run.
+//!
+//! A file of another user is not read, as git does not read it: a `needless.toml` found in a shared directory could
+//! hide findings, or make `fix` set a variable. One that another user owns or may write to, by its mode, an access
+//! control list or a directory above it, is left out, and that is reported. `--config` names one all the same.
 
 use crate::caller::User;
 use crate::cli::{self, Action, Cli, ReportArgs};

@@ -2,6 +2,10 @@
 //!
 //! `localtime` jumps into another function of libc and libc has no symbols: the name of the
 //! library function is read from the call instruction in the program, and never guessed.
+//!
+//! `localtime` is not on the stack, for it jumps; the exported symbol nearest to an address in a stripped library is
+//! usually the wrong name. The call instruction in the program, and the PLT slot that it goes through, are certain.
+//! Where even these are missing the report has an address.
 
 use crate::module::Elf;
 use crate::unwind::Unwinding;

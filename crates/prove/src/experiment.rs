@@ -1,4 +1,16 @@
 //! The whole measurement, step by step.
+//!
+//! 1. Each variant is run under the tracer with every call counted, after a first run that is not counted, because it
+//!    may leave something that later runs use. If calls seem to have gone, both are counted a second time, because some
+//!    programs do not make the same calls twice.
+//! 2. Each is run once untimed.
+//! 3. Pairs: one run of each variant in random order, untraced. Exit status and a fingerprint of the output must equal
+//!    those of the first run. If something fails among the pairs, or on Ctrl-C, the pairs before it are reported.
+//! 4. `judge.rs` says what follows. The rules are asked what they find in both counts, so that prediction and
+//!    measurement can be compared.
+//!
+//! Nothing splits in two processes here as in a `run`: the command is ours to end. `run --prove` therefore counts every
+//! call and installs no filter, so that killing it leaves the command alone all the same.
 
 use crate::error::TOO_LONG;
 use crate::judge::{ProofEvidence, judge};

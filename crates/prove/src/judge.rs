@@ -1,4 +1,9 @@
 //! What the measurements prove, and what stands against them.
+//!
+//! A change is proven if fewer calls are counted, or CPU time falls significantly, and it is not slower. Calls count
+//! where both counts of a variant are equal, or differ little compared with the fall; CPU time where the 95 % interval
+//! of its median difference lies below zero. More CPU time, beyond chance, outweighs both. The wall clock and page
+//! faults are printed and prove nothing.
 
 use crate::stats::{interval, median, outliers, spread};
 use needless_model::{Counted, Exit, Measure, Outcome, Proof, Quantity, Usage};

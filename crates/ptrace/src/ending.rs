@@ -1,5 +1,10 @@
 //! Calls after which patched call sites cannot stay in a process: each stops before it is made, by the filter, and the
 //! tracer takes the sites back (`patch/process.rs`).
+//!
+//! They stop at their entry, where the one thread is outside of the stub: `clone` and `clone3`, `seccomp`, some options
+//! of `prctl`, and calls that change memory near ours. What is mapped near a library has the same low 31 bits of its
+//! address in every process, so the filter can tell a `munmap` that reaches it from all others without knowing where
+//! that is. A `clone` that makes no thread, and memory elsewhere, do not stop.
 
 use needless_syscalls::{Call, CallKind, Condition, Flags, PR_SET_SECCOMP};
 

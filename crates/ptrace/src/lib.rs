@@ -12,6 +12,62 @@
 //! What the command can see of needless: its parent is the supervisor; `/proc/self/status` shows `TracerPid`
 //! and, by default, `Seccomp: 2` and (unprivileged) `NoNewPrivs: 1`; it cannot trace others; `seccomp(2)` in
 //! strict mode is refused to it.
+//!
+//! # The processes of a run
+//!
+//! ```text
+//! shell ── supervisor (the process that the user started)
+//!             ├── tracer ("nl-tracer", in a process group of its own)
+//!             ├── command (the user's process group and terminal)
+//!             │     └── its children …
+//!             └── watchdog ("nl-watchdog", likewise; sleeps)
+//! ```
+//!
+//! The *supervisor* is the parent of the command, passes on the signals that were meant for it, stops and continues
+//! with it, and ends as it ended, by the same signal if it was one. What the Rust runtime and needless changed of
+//! themselves (signal mask, SIGPIPE, closed standard descriptors) was recorded before, and is restored in the command.
+//!
+//! The command waits on a pipe until the tracer has seized it (`PTRACE_SEIZE`), installs the filter and execs. The
+//! filter's number distinguishes our stops from those of a filter of the command's own; the latter are refused, as
+//! without needless. It also stops two kinds of clone, and clone3, whose flags are in memory: with `CLONE_NEWNS` the
+//! child has mounts of its own, and from then on the root of each new program is looked up; `CLONE_UNTRACED` is removed
+//! (`untraced.rs`). strace does not follow such children: they are the one exception to its counts. With
+//! [`TraceOptions::all`] they are counted, too, but for those of a command that has a seccomp filter.
+//!
+//! A stop at a filtered call reads the path. Whether the thread stops a second time, at the exit of the call, *adapts*:
+//! the first 8 answers to a question are read, then every 64th. Between these, a stat, access or readlink is assumed to
+//! have been answered as before, and the row says how many were (`Row::assumed`). Opens and changes always stop twice.
+//! A filter of the command's own decides before ours where it refuses a call, so a process that installs one stops at
+//! the entry and the exit of each call from there on (`Group::has_filter`). Calls that wait (`poll`, `nanosleep` …),
+//! new processes and their ends are a *barrier*: what is asked again after one is not repeated. `wait4` does not stop:
+//! the end that it waits for does. Hot sites are patched (`patch.rs`).
+//!
+//! At the 2nd, 8th, 64th, 512th … time of a question, and from the 8th on at the three that follow (a program may ask
+//! from several places in turn), up to 16 KiB of the stack are copied, for the call sites.
+//!
+//! If the command has ended but a process that it left behind has not, Ctrl-C or SIGTERM gets the report of what was
+//! seen so far.
+//!
+//! # What may be killed
+//!
+//! * The command: that is its exit.
+//! * The supervisor: the tracer goes on resuming calls until all processes have ended, and then ends without a report.
+//! * The tracer is not in the terminal's process group and does not carry needless's name, so neither Ctrl-C nor `killall
+//!   needless` reaches it. If somebody kills it, the supervisor takes its place (`rescue.rs`) and lets every call run,
+//!   unobserved. Filtered calls of the time in between fail with ENOSYS; the supervisor asks the scheduler to run at once
+//!   (`priority.rs`).
+//! * Both, in any order, at once or hours apart: the watchdog does the same (`watchdog.rs`).
+//! * The watchdog: the supervisor starts another. Where that is gone, the watchdog has forked, and each of the two starts
+//!   another if one is killed.
+//! * Who has taken the place: the kernel ends what it had seized.
+//!
+//! # Ways not taken
+//!
+//! Stopping at every call costs a program some ten times its CPU time, whatever it does; with the filter that is true
+//! only of calls that rules ask about. seccomp's user notification is a third cheaper than a stop, but the supervisor
+//! never sees what the kernel answered, and a rule that cannot distinguish a hit from a miss cannot distinguish needed
+//! from needless. A filter cannot be put into a process from outside, so what runs already is not traced: `attach` is
+//! eBPF's.
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for patched call sites"))]
 

@@ -1,5 +1,7 @@
 //! What the stops take of the CPU time of the threads that stop, by estimate: a threshold that asks for a share of the
 //! program's CPU time must not see a program that is larger than it is.
+//!
+//! The same workload then leads to the same findings with both backends.
 
 use crate::sys::{self, Tid};
 

@@ -11,6 +11,12 @@
 //!
 //! A process that may not be seized, as one that is not dumpable by an ordinary user (ptrace(2)), would go on with calls
 //! that fail: it is ended. If this process is killed, too, the kernel ends all that it has seized.
+//!
+//! `PTRACE_O_EXITKILL` is set here, and not by the tracer, where it would be the simple answer to a dead tracer: kill
+//! the program. A tool that looks must not be the reason that a database died. But a program whose every open fails may
+//! believe that its files are gone, and write that down: where no process is left that could answer its calls, it is
+//! ended. Where Yama allows only ancestors to trace (`kernel.yama.ptrace_scope` 1), that is every process once the
+//! supervisor is gone. With `--all` there is no filter, so no call fails and nothing is ended.
 
 use crate::drain::drain;
 use crate::early::Status;

@@ -5,6 +5,13 @@
 //!
 //! Each process that watches has a partner that watches it: first these are the supervisor and the watchdog; where the
 //! supervisor was killed, two watchdogs.
+//!
+//! A tracer that notices the supervisor's end could set `PTRACE_O_EXITKILL` instead, but only on threads that are
+//! stopped, and too late where both are killed at once. To stop a thread for it makes some waiting calls fail (EINTR,
+//! signal(7)).
+//!
+//! It waits half a second for a supervisor that is stopped. It holds no descriptor but those by which it sees the ends
+//! of the two.
 
 use crate::channel::WAKE;
 use crate::priority::{OomScore, Scheduling, set_scheduling};

@@ -1,6 +1,6 @@
 //! The examples of every rule's page, run; and the form of the pages.
 
-use crate::page::SECTIONS;
+use crate::pages::page::SECTIONS;
 use crate::{Block, CheckOptions, RULES, Rule, Verdict, check, examples, page};
 use needless_model::{Change, Finding, Profile};
 use needless_strace_log::notation;
@@ -87,7 +87,7 @@ fn every_page_has_its_sections_and_both_kinds_of_example() {
         let titles: Vec<&str> = page.sections.iter().map(|s| s.title.as_str()).collect();
         // The proof comes last in the making of a rule; `xtask` demands it of every case.
         let proven =
-            |title: &&str| *title != "Proof" || crate::measured::proof(rule.name).is_some();
+            |title: &&str| *title != "Proof" || crate::pages::measured::proof(rule.name).is_some();
         let sections: Vec<&str> = SECTIONS.into_iter().filter(proven).collect();
         assert_eq!(titles, sections, "{}", rule.name);
         for section in &page.sections {

@@ -2,6 +2,9 @@
 //!
 //! The calls go through the dynamic linker, as in any program, so that a preloaded library can replace
 //! them. [`crate::measure`] starts it with [`COMMAND`].
+//!
+//! It is the laboratory itself, and not a C program that a user would have to compile. It checks that the library is
+//! mapped: one that could not be loaded must not pass for ours.
 
 use crate::measure::{Spent, usage};
 use crate::private;

@@ -26,10 +26,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask new-rule NAME    begin a rule: a file from a template, and its entry in the list
-       cargo xtask new-place NAME   begin a place that variables come from, likewise
-       cargo xtask new-format NAME  begin a format of reports, likewise
-       cargo xtask release          the files of a release, of this commit, in target/release-VERSION
+usage: cargo xtask new-rule FAMILY/NAME
+                                   begin a rule: a file from a template, and its entry in the list
+       cargo xtask new-place NAME  begin a place that variables come from, likewise
+       cargo xtask new-format NAME begin a format of reports, likewise
+       cargo xtask release         the files of a release, of this commit, in target/release-VERSION
        cargo xtask gen             write the generated files
        cargo xtask gen --check     fail if one of them is stale
        cargo xtask bench           what observing costs, beside strace, and what converting a time costs

@@ -23,7 +23,7 @@ pub(crate) struct Kind {
 }
 
 /// A list that the new file has to be in. In the texts, `{{name}}` is `tz-unset`, `{{ident}}` is `tz_unset`,
-/// `{{IDENT}}` is `TZ_UNSET` and `{{Ident}}` is `TzUnset`.
+/// `{{IDENT}}` is `TZ_UNSET` and `{{Ident}}` is `TzUnset`; of a name `time/tz-unset`, `{{family}}` is `time`.
 #[derive(Debug)]
 struct List {
     file: &'static str,
@@ -37,21 +37,20 @@ struct List {
 pub(crate) const RULE: Kind = Kind {
     noun: "rule",
     template: "tools/xtask/templates/rule.rs.txt",
-    folder: "crates/rules/src",
+    folder: "crates/rules/src/rule/{{family}}",
     lists: &[List {
-        file: "crates/rules/src/lib.rs",
-        begin: "\nrules![\n",
-        // This rule reports what the others left over: it stays last.
-        before: "    repeated_question,\n",
-        entry: "    {{ident}},\n",
+        file: "crates/rules/src/rule.rs",
+        begin: "\n    {{family}} {\n",
+        before: "    }\n",
+        entry: "        {{ident}},\n",
     }],
-    example: "tz-unset",
+    example: "time/tz-unset",
     words: (2, 9),
     next: "2. write its page, with an example and a counterexample, and its check, in {{file}}\n   \
            cargo test -p needless-rules every_example\n\
            3. add a program that shows it: a case in tools/cases/table.rs\n   \
            cargo build && NEEDLESS=target/debug/needless cargo xtask cases {{name}} --write\n\
-           4. cargo xtask gen && cargo test -p needless-rules && rustfmt --edition 2024 crates/rules/src/*.rs",
+           4. cargo xtask gen && cargo test -p needless-rules && rustfmt --edition 2024 {{file}}",
 };
 
 pub(crate) const PLACE: Kind = Kind {
@@ -97,19 +96,22 @@ pub(crate) const FORMAT: Kind = Kind {
 };
 
 impl Kind {
-    /// Begins `name` in the checkout at `root`; returns what is left to do.
+    /// Begins `name` in the checkout at `root`; returns what is left to do. What has families is named with its own:
+    /// `time/tz-unset`.
     ///
     /// # Errors
     /// When the name is malformed or taken, or the files are not as expected; nothing is changed then.
     pub(crate) fn begin(&self, root: &Path, name: &str) -> Result<String> {
+        let (family, name) = self.family_of(root, name)?;
         self.check_name(name)?;
-        let file = format!("{}/{}.rs", self.folder, name.replace('-', "_"));
+        let folder = self.folder.replace("{{family}}", family);
+        let file = format!("{folder}/{}.rs", name.replace('-', "_"));
         let text = fill(&read(root, self.template)?, name, &file);
         if let Some(at) = text.find("{{") {
             let rest: String = text[at..].chars().take(20).collect();
             bail!("{}: unknown placeholder at {rest:?}", self.template);
         }
-        let listed = self.lists.iter().map(|list| list.with(root, name));
+        let listed = self.lists.iter().map(|list| list.with(root, family, name));
         let listed = listed.collect::<Result<Vec<String>>>()?;
         let mut created = File::create_new(root.join(&file))
             .with_context(|| format!("cannot begin {name}: cannot create {file}"))?;
@@ -121,6 +123,28 @@ impl Kind {
         let lists: Vec<&str> = self.lists.iter().map(|list| list.file).collect();
         let next = fill(self.next, name, &file);
         Ok(format!("1. done: {file}, listed in {}; it compiles as it is\n{next}", lists.join(", ")))
+    }
+
+    /// The family in a name, and the rest; "" for what has no families.
+    fn family_of<'n>(&self, root: &Path, name: &'n str) -> Result<(&'n str, &'n str)> {
+        let Some(above) = self.folder.strip_suffix("/{{family}}") else { return Ok(("", name)) };
+        let folders =
+            fs::read_dir(root.join(above)).with_context(|| format!("cannot read {above}"))?;
+        let folders = folders.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        // The rules of the last one report what all others left over.
+        let mut families: Vec<String> = folders.filter(|family| family != "general").collect();
+        families.sort_unstable();
+        match name.split_once('/') {
+            Some((family, rest)) if families.iter().any(|known| known == family) => {
+                Ok((family, rest))
+            }
+            _ => bail!(
+                "{name:?} does not name a {}: use FAMILY/NAME, as in {}; families are {}",
+                self.noun,
+                self.example,
+                families.join(", ")
+            ),
+        }
     }
 
     /// Names are kebab-case (`tz-unset`) and, with underscores, Rust modules.
@@ -146,13 +170,14 @@ impl Kind {
 
 impl List {
     /// The source of the list with an entry for `name`.
-    fn with(&self, root: &Path, name: &str) -> Result<String> {
+    fn with(&self, root: &Path, family: &str, name: &str) -> Result<String> {
         let source = read(root, self.file)?;
         let entry = fill(self.entry, name, "");
         if source.contains(entry.lines().last().unwrap_or(&entry)) {
             bail!("there is a {name} already, in {}", self.file);
         }
-        let begin = source.find(self.begin).map(|at| at + self.begin.len());
+        let begin = self.begin.replace("{{family}}", family);
+        let begin = source.find(&begin).map(|at| at + begin.len());
         let at = begin.and_then(|begin| Some(begin + source[begin..].find(self.before)?));
         let at = at.with_context(|| format!("{}: no list found", self.file))?;
         // Modules are sorted, as rustfmt has them.

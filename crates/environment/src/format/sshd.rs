@@ -1,5 +1,9 @@
 //! sshd_config(5): `SetEnv`, which gives every session a variable and is stronger than all other files; and the other
 //! directives about the environment.
+//!
+//! sshd takes one `SetEnv` line, the first. A drop-in with a second would do nothing, and one before the
+//! administrator's would undo theirs: the line that counts is changed. `sshd -T` is asked afterwards, because a Match
+//! may be stronger. Where sshd asks PAM, `/etc/environment` comes first: it reaches su and cron as well.
 
 use super::{Edit, FoundValue, NOTE, lines, splice};
 use crate::channel::{self, Channel, Launcher};

@@ -1,4 +1,7 @@
 //! Finishes or rolls back what a killed run began, and restores files.
+//!
+//! A change that cannot be finished now (a link on its way, a full disk) is reported each time, and does not block
+//! other changes.
 
 use super::{ChangeState, Journal, JournalEntry, Meta, MetaFile, Recovered, temporary};
 use crate::crontab;

@@ -1,4 +1,11 @@
 //! What the builder remembers of each question: its rows, and its last answer.
+//!
+//! A question is *repeated* if the same process asks it (call and path) again, gets the same answer (outcome and, where
+//! it was read, a fingerprint of inode, device, size and time of modification), less than 1 ms has passed, and nothing
+//! happened in between that could have changed it: no change to the file system by a traced process, no wait, no new
+//! process. Each condition protects a program that would otherwise be accused wrongly: SQLite looks for another
+//! process's journal before each of its own changes; a program that waits for a file polls it; make asks again after
+//! the compiler has run.
 
 use crate::{CallId, ProcId, Query, Target};
 

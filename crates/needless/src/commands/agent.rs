@@ -1,4 +1,7 @@
 //! `agent`: observes the host in one window after the other, for whoever looks at many hosts.
+//!
+//! It has one thread, because capabilities belong to threads. Scrapes are answered between two looks at the kernel's
+//! messages, from sums that are in memory: the agent never waits for a client.
 
 mod clock;
 mod governor;

@@ -1,4 +1,7 @@
 //! `run`: observes a command, reports, and ends as the command did.
+//!
+//! The report's file is opened and the command is looked up as execvp(3) would first, so that a mistake is reported
+//! before anything runs.
 
 use crate::cli::RunArgs;
 use crate::context::Context;

@@ -1,5 +1,8 @@
 //! Resolves a path that the user named for output, step by step, with the checks that the kernel makes where
 //! fs.protected_symlinks, protected_regular and protected_fifos are on, whatever they are set to here.
+//!
+//! A report file is there whole or not at all, and is never written through what another user put into a shared
+//! directory.
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};

@@ -1,5 +1,9 @@
 //! For a person at a terminal: an overview of what it costs and what to do, and for the most expensive remedies why, from
 //! where, and what else the change does.
+//!
+//! The overview is last on a terminal and first in a file. Tried on 80x24 with a host of 90 services: with the table
+//! first, the prompt stands below caveats and notices, 130 lines below the table. Account, table and next command are
+//! at most 23 lines.
 
 use crate::again::again;
 use crate::columns::{print_heading, print_lines, print_wrapped};

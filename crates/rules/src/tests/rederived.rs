@@ -2,7 +2,8 @@
 //! make `fix` do.
 
 use super::profile;
-use crate::{CheckOptions, RULES, View, check, examples, page, rederive};
+use crate::engine::rederive;
+use crate::{CheckOptions, RULES, View, check, examples, page};
 use needless_model::{
     Change, Env, Host, Libc, ProcId, Process, Profile, Remedy, Safety, Spawn, SystemZone, ZoneFile,
 };

@@ -51,24 +51,39 @@ fn refused(root: &Path, args: &[&str]) -> String {
 #[test]
 fn a_name_that_is_taken_or_malformed_changes_nothing() {
     let copy = copy();
-    let list = || fs::read_to_string(copy.path().join("crates/rules/src/lib.rs")).unwrap();
+    let list = || fs::read_to_string(copy.path().join("crates/rules/src/rule.rs")).unwrap();
     let before = list();
-    assert!(refused(copy.path(), &["new-rule", "tz-unset"]).contains("already"));
-    let half_done = copy.path().join("crates/rules/src/half_done.rs");
+    assert!(refused(copy.path(), &["new-rule", "time/tz-unset"]).contains("already"));
+    let half_done = copy.path().join("crates/rules/src/rule/names/half_done.rs");
     fs::write(&half_done, "mine").unwrap();
-    refused(copy.path(), &["new-rule", "half-done"]);
+    refused(copy.path(), &["new-rule", "names/half-done"]);
     assert_eq!(fs::read_to_string(half_done).unwrap(), "mine");
     for bad in
         ["", "-", "tz", "TZ-unset", "tz_unset", "tz--unset", "-tz", "tz-", "1-tz", "../x", "ä-b"]
     {
-        assert!(refused(copy.path(), &["new-rule", bad]).contains("as in tz-unset"), "{bad}");
+        let name = format!("time/{bad}");
+        assert!(
+            refused(copy.path(), &["new-rule", &name]).contains("as in time/tz-unset"),
+            "{bad}"
+        );
+    }
+    for bad in
+        ["sample-search", "nowhere/sample-search", "general/sample-search", "../sample-search"]
+    {
+        assert!(
+            refused(copy.path(), &["new-rule", bad]).contains("families are interpreters"),
+            "{bad}"
+        );
     }
     assert!(refused(copy.path(), &["new-format", "two-words"]).contains("as in sarif"));
     assert_eq!(list(), before);
-    assert!(begun(copy.path(), &["new-rule", "sample-search"]).contains("sample_search.rs"));
+    let said = begun(copy.path(), &["new-rule", "time/sample-search"]);
+    assert!(said.contains("rule/time/sample_search.rs"), "{said}");
     let after = list();
-    assert_eq!(after.replacen("    sample_search,\n", "", 1), before);
-    assert!(after.find("    sample_search,") < after.find("    repeated_question,"));
+    assert_eq!(after.replacen("        sample_search,\n", "", 1), before);
+    let at = |entry: &str| after.find(entry).unwrap();
+    assert!(at("        tz_unset,") < at("        sample_search,"));
+    assert!(at("        sample_search,") < at("    loader {"));
 }
 
 /// Each is one file and its entry: nothing else has to change for it to compile and to pass the tests.
@@ -76,7 +91,7 @@ fn a_name_that_is_taken_or_malformed_changes_nothing() {
 #[ignore = "long: compiles three crates, some minutes of CPU the first time"]
 fn what_is_begun_builds_and_passes() {
     let copy = copy();
-    begun(copy.path(), &["new-rule", "toy-question"]);
+    begun(copy.path(), &["new-rule", "names/toy-question"]);
     begun(copy.path(), &["new-place", "toy-place"]);
     begun(copy.path(), &["new-format", "toy"]);
     let cargo = |args: &[&str]| {

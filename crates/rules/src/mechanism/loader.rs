@@ -1,0 +1,239 @@
+//! Which calls of a process the dynamic loader made, and not the program.
+//!
+//! Two lists may name the same directory: LD_LIBRARY_PATH and PYTHONPATH after `thisroot.sh`, say.
+//! Rows of both are then the same rows. The loader opens libraries, by names that end in `.so` or
+//! in `.so.N`, in the directory or in its subdirectories for processor variants; and right after
+//! the first library that it does not find in one of these, it checks once whether that directory
+//! exists. All other calls are the program's.
+
+use crate::View;
+use crate::engine::helpers::{absent, file_name};
+use crate::lists::{CURRENT, Searcher};
+use needless_model::{ProcId, Query, Row, Spawn, Target};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// What the loader did in one process.
+#[derive(Debug, Default)]
+pub(crate) struct Loader<'p> {
+    /// Directories in which it looked for a library.
+    searched: HashSet<&'p str>,
+    /// The row of the first check of a path: if any check is the loader's, it is this one.
+    first_look: HashMap<&'p str, usize>,
+    /// How often it tries a subdirectory for a processor variant: twice if the processor has one name as its
+    /// platform and as its capability (`x86_64`), and each time it checks whether the subdirectory exists.
+    variants: HashMap<&'p str, u64>,
+    /// Files that the program itself looks for under another ending as well, without the ending: Ruby tries
+    /// `a.rb` and `a.so`, a linker `a.so` and `a.a`.
+    others: HashSet<&'p str>,
+    /// Directories of empty and relative entries, which start in the working directory, in which
+    /// libraries were looked for, with the text of the entry. "" if the path of the working
+    /// directory is not known.
+    current: HashMap<&'p str, &'p str>,
+}
+
+impl<'p> Loader<'p> {
+    pub(crate) fn of(view: &View<'p>, id: ProcId) -> Loader<'p> {
+        let mut loader = Loader::default();
+        let mut opens: Vec<(&Row, &'p str)> = Vec::new();
+        let (mut looked, mut looked_below) = (HashSet::new(), HashSet::new());
+        // Until the C library is loaded, all calls are the loader's.
+        let mut loading = view.process(id).born == Spawn::Exec;
+        let mut by_statx = false;
+        for (at, row) in view.rows_of(id) {
+            let path = view.profile.path(row);
+            match row.query {
+                Query::Stat => {
+                    let path = path.trim_end_matches('/');
+                    // The loader uses this call in 32-bit programs, and an older one in others.
+                    let statx = view.profile.call(row) == "statx";
+                    by_statx |= statx && loading;
+                    if by_statx || !statx {
+                        loader.first_look.entry(path).or_insert(at);
+                    }
+                    match base(path) {
+                        dir if dir == path => looked.insert(dir),
+                        dir => looked_below.insert(dir),
+                    };
+                }
+                Query::Open if is_library(path) => {
+                    loading &= !(row.ok() && is_libc(path));
+                    opens.push((row, path));
+                }
+                Query::Open => {
+                    let stem = path.strip_suffix(".rb").or(path.strip_suffix(".a"));
+                    loader.others.extend(stem);
+                }
+                _ => {}
+            }
+        }
+        opens.retain(|(row, path)| loader.looks(row, path));
+        let mut missed: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+        let mut missed_below: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+        for (row, path) in &opens {
+            let (dir, variant) = (base(parent(path)), parent(path));
+            loader.searched.insert(dir);
+            if variant != dir {
+                let tried = loader.variants.entry(variant).or_default();
+                *tried = row.count.max(*tried);
+            }
+        }
+        for (_, path) in opens.iter().filter(|(row, _)| absent(row)) {
+            let dir = base(parent(path));
+            let names = if dir == parent(path) { &mut missed } else { &mut missed_below };
+            names.entry(dir).or_default().insert(file_name(path));
+        }
+        let variable = view.process(id).env.get("LD_LIBRARY_PATH").map(Option::unwrap_or_default);
+        let listed = |dir: &str| {
+            let mut listed = variable.into_iter().flat_map(|value| Searcher::Loader.entries(value));
+            listed.any(|entry| entry == dir)
+        };
+        // The loader assumes that the directory of such an entry exists, and tries its variants
+        // again for each library. The variable says whether a directory is listed; if the variable
+        // is not known, this pattern does.
+        let asked = |dir: &str| {
+            if missed_below.contains_key(dir) {
+                looked_below.contains(dir)
+            } else {
+                looked.contains(dir)
+            }
+        };
+        let entry = |dir: &'p str| match variable {
+            Some(value) if listed(dir) || value.is_empty() => None,
+            Some(value) => entry_of(value, dir, &|dir| missed.contains_key(dir)),
+            None if dir.is_empty() => Some(CURRENT),
+            None if missed_below.get(dir).is_none_or(|names| names.len() < 2) => None,
+            None if dir.starts_with('/') => Some(CURRENT),
+            None => Some(dir),
+        };
+        let current = missed.keys().filter(|dir| !asked(dir));
+        loader.current = current.filter_map(|dir| Some((*dir, entry(dir)?))).collect();
+        loader
+    }
+
+    /// How many of a row's calls are the loader's.
+    pub(crate) fn share(&self, at: usize, row: &Row, path: &str) -> u64 {
+        match row.query {
+            Query::Open if self.looks(row, path) => row.count,
+            Query::Stat => {
+                let path = path.trim_end_matches('/');
+                let first = self.first_look.get(path) == Some(&at);
+                let looks = self.variants.get(path).map_or(1, |tried| row.count.min(*tried));
+                if first && self.searched.contains(base(path)) { looks } else { 0 }
+            }
+            _ => 0,
+        }
+    }
+
+    /// The text of the empty or relative entry in whose directory the row looks for a library.
+    pub(crate) fn in_current(&self, row: &Row, path: &str) -> Option<&'p str> {
+        let seen = matches!(row.target, Target::Path(_) | Target::Cwd(_));
+        let entry = self.current.get(base(parent(path)))?;
+        (seen && row.query == Query::Open && self.looks(row, path)).then_some(*entry)
+    }
+
+    /// Whether libraries were looked for in this directory because of an empty or relative entry.
+    pub(crate) fn is_current(&self, dir: &str) -> bool {
+        self.current.contains_key(dir)
+    }
+
+    /// Whether libraries were looked for because of any such entry.
+    pub(crate) fn searches_current(&self) -> bool {
+        !self.current.is_empty()
+    }
+
+    fn looks(&self, row: &Row, path: &str) -> bool {
+        let stem = || path.strip_suffix(".so").is_some_and(|stem| self.others.contains(stem));
+        is_library(path) && !by_hand(row) && !stem()
+    }
+}
+
+/// The entry of LD_LIBRARY_PATH that `dir` comes from, if the loader searched it without a check
+/// that it exists: a relative one, as it is written, or [`CURRENT`] for an empty one.
+fn entry_of<'p>(value: &'p str, dir: &str, searched: &dyn Fn(&str) -> bool) -> Option<&'p str> {
+    let mut empty = false;
+    let mut relative = None;
+    for entry in Searcher::Loader.raw_entries(value) {
+        match entry {
+            "" => empty = true,
+            entry if entry.starts_with(['/', '$']) => {}
+            entry if dir.strip_suffix(entry).is_some_and(|d| d.is_empty() || d.ends_with('/')) => {
+                relative = Some(entry);
+            }
+            _ => {}
+        }
+    }
+    // The working directory may itself have the name of the entry.
+    let below = |entry: &&str| searched(&format!("{}/{entry}", dir.trim_end_matches('/')));
+    match relative.filter(|entry| !(empty && below(entry))) {
+        None => empty.then_some(CURRENT),
+        relative => relative,
+    }
+}
+
+/// Whether every sampled call site of these calls names the file itself, so that they are not the
+/// loader's.
+fn by_hand(row: &Row) -> bool {
+    let calls = [
+        "stat", "lstat", "fstatat", "xstat", "lxstat", "fxstatat", "statx", "access", "open",
+        "openat", "fopen",
+    ];
+    let names_file = |name: &str| {
+        let name = name.trim_start_matches("__").trim_end_matches("_2").trim_end_matches("64");
+        calls.contains(&name)
+    };
+    !row.sites.is_empty()
+        && row.sites.iter().all(|(site, _)| site.calls.as_deref().is_some_and(names_file))
+}
+
+const VARIANTS: [&str; 9] =
+    ["tls", "haswell", "xeon_phi", "avx512_1", "x86_64", "i686", "sse2", "atomics", "glibc-hwcaps"];
+
+/// A directory without the subdirectories for processor variants that the loader tries in it.
+pub(crate) fn base(dir: &str) -> &str {
+    let mut dir = dir;
+    loop {
+        let (up, name) = dir.rsplit_once('/').unwrap_or(("", dir));
+        let below_variants = up == "glibc-hwcaps" || up.ends_with("/glibc-hwcaps");
+        if !VARIANTS.contains(&name) && !below_variants {
+            return dir;
+        }
+        dir = up;
+    }
+}
+
+pub(crate) fn is_library(path: &str) -> bool {
+    // This runs for every path: a general search for so short a text would take longer to set up
+    // than this.
+    file_name(path).as_bytes().windows(3).any(|part| part == b".so")
+}
+
+/// Whether this is the C library, the last of the libraries of a program to be loaded, but for those that it needs.
+pub(crate) fn is_libc(path: &str) -> bool {
+    let name = file_name(path);
+    name == "libc.so.6" || name.starts_with("libc.musl-")
+}
+
+pub(crate) fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(dir, _)| dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_without_the_loaders_own_subdirectories() {
+        for (path, dir) in [
+            ("/opt/a/glibc-hwcaps/x86-64-v3", "/opt/a"),
+            ("/opt/a/tls/haswell/avx512_1/x86_64", "/opt/a"),
+            ("/opt/a", "/opt/a"),
+            ("/tls", ""),
+            ("glibc-hwcaps/x86-64-v3", ""),
+            ("tls/x86_64", ""),
+            ("", ""),
+            ("lib", "lib"),
+        ] {
+            assert_eq!(base(path), dir, "{path}");
+        }
+    }
+}
