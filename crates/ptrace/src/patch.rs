@@ -17,11 +17,6 @@
 //!
 //! A thread that gets a signal in the stub is first moved out of it (`leave.rs`): no handler, no unwinder and no
 //! `longjmp` sees the stub.
-//!
-//! An earlier version patched processes with threads, too, where the processor allowed it. A filter that one thread
-//! puts on all of them then met calls of needless's in the others, and the fault of a page that another thread had
-//! protected took away the handler of a thread that blocks SIGSEGV. To stop all threads first cannot end that: the next
-//! may be in a call that does not return. So threaded programs stop as with `--no-patch`, and the report says so.
 
 mod allowed;
 mod clock;

@@ -1,9 +1,4 @@
 //! From a record of the table to a row of the profile.
-//!
-//! Patched sites have records, not counters: a counter for each question would need the whole logic of repetition in
-//! the stub. A record holds a question, its answer and how many calls in a row were equal to it, each within a
-//! millisecond of the last; the builder does the rest, as for a stop. So the stub compares and copies, and knows no
-//! rule.
 
 use super::{AUDIT_ARCH_X86_64, Record, layout as l};
 use crate::calls::{PathCalls, decide, is_descriptor, locate, samples};

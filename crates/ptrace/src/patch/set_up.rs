@@ -8,9 +8,6 @@
 //!
 //! The code runs wherever it is. Signals are blocked in it, but for its last instructions, from which a thread is moved to
 //! its site before it gets one (`out_of_set_up`).
-//!
-//! A tracer that makes these calls itself, one by one with changed registers, leaves the process with them when it is
-//! killed in between. `tests/it/killed.rs` kills it at random calls of its own.
 
 use super::layout::*;
 use super::table::Table;
