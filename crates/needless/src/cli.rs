@@ -185,7 +185,7 @@ pub(crate) enum Action {
         override_usage = "needless origin [OPTIONS] VAR (PID | --unit UNIT | -- CMD…)"
     )]
     Origin(OriginArgs),
-    /// Apply a remedy: show the diff, ask, write it where it takes effect.
+    /// Apply a remedy where it takes effect: show the diff, ask, write.
     ///
     /// The change comes from a JSON report, from --set or --unset, or from observing the unit. Each place
     /// is shown once, with the processes it is for, and asked about separately. Nothing is written
