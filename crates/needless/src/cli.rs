@@ -152,9 +152,9 @@ pub(crate) enum Action {
     /// the next call goes on. The agent may run meanwhile. Exit status 2 when a window could not be copied.
     #[command(after_long_help = examples::SHIP)]
     Ship(ShipArgs),
-    /// Read a log that strace wrote, plain or compressed with gzip or zstd.
+    /// Report on a log that strace wrote, plain or compressed.
     ///
-    /// Several files are read as one log, as `strace -ff` writes them. `-` is standard input. Exit
+    /// Gzip and zstd are understood. Several files are read as one log, as `strace -ff` writes them. `-` is standard input. Exit
     /// status 2 when a file cannot be read or is not a strace log.
     #[command(after_long_help = examples::READ)]
     Read(ReadArgs),
@@ -185,7 +185,7 @@ pub(crate) enum Action {
         override_usage = "needless origin [OPTIONS] VAR (PID | --unit UNIT | -- CMD…)"
     )]
     Origin(OriginArgs),
-    /// Apply a remedy: show the diff, ask, write it where it takes effect.
+    /// Apply a remedy where it takes effect: show the diff, ask, write.
     ///
     /// The change comes from a JSON report, from --set or --unset, or from observing the unit. Each place
     /// is shown once, with the processes it is for, and asked about separately. Nothing is written
