@@ -72,7 +72,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Whether something of ours is in these ranges of the memory of the process at `at`, and not ourselves change it.
+    /// Whether something of ours is in these ranges of the memory of the process at `at`, which is on no errand of ours.
     fn are_ours(&mut self, at: usize, ranges: &[Range], args: &[u64; 6]) -> bool {
         let patches = &self.tree.group(at).patches;
         let Some(room) = patches.room.as_ref().filter(|_| !patches.is_on_errand()) else {
