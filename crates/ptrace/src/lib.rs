@@ -138,7 +138,7 @@ pub struct Traced {
     /// The root directories (`O_PATH`) of processes whose root or mount namespace is not ours. At
     /// most 256.
     pub roots: Vec<(ProcId, OwnedFd)>,
-    /// What a [`Stdio::Capture`] command wrote to its stdout.
+    /// What a [`needless_launch::Stdio::Capture`] command wrote to its stdout.
     pub stdout: Vec<u8>,
 }
 

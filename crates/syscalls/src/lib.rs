@@ -108,7 +108,7 @@ pub const BLOCK_PROTECTION: u64 = 3;
 /// See [`BLOCK_PROTECTION`].
 pub const BLOCK_FLAGS: u64 = 0x22;
 
-/// How the [`ArgClass`](needless_model::ArgClass) of a call is found.
+/// How the [`ArgClass`] of a call is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Classifier {
     /// A small write to standard output: by the file that standard output is.
