@@ -100,10 +100,10 @@ fn is_before_library(images: &[Image]) -> bool {
 fn is_before_names(memory: &File, images: &[Image]) -> bool {
     let addresses: Vec<u64> =
         images.iter().filter_map(|image| symbols(image, &NAMES)).flatten().collect();
-    let is_empty = |address: &u64| match word(memory, *address) {
-        Some(0) => true,
-        Some(name) => text(memory, name).is_some_and(|name| name.is_empty()),
-        None => false,
+    // Before its relocation the pointer leads nowhere.
+    let is_empty = |address: &u64| {
+        let name = word(memory, *address).and_then(|name| text(memory, name));
+        name.is_none_or(|name| name.is_empty())
     };
     !addresses.is_empty() && addresses.iter().all(is_empty)
 }
