@@ -125,6 +125,7 @@ fn relative_paths_below_another_root_and_a_removed_directory_are_counted() {
 fn cpu_time_is_that_of_all_threads() {
     let Some(testee) = testee("busy").filter(|_| possible()) else { return };
     let folder = folder();
+    let mut sums = (0, 0);
     for (threads, how, shares) in
         [("0", "join", 1), ("3", "join", 3), ("3", "exit", 3), ("3", "leave", 4)]
     {
@@ -137,9 +138,11 @@ fn cpu_time_is_that_of_all_threads() {
         assert!(user + system >= taken, "{how}: {user} {system}");
         // Threads that wait for the end take time until then.
         assert!(user + system < taken * 2 || how == "exit", "{how}: {user} {system}");
-        assert!(user > system, "{how}: {user} {system}");
         assert_eq!(profile.totals.cpu_user_ns, Some(user));
+        sums = (sums.0 + user, sums.1 + system);
     }
+    // The kernel divides a time by samples at its ticks: for one process of a busy machine that may be far off.
+    assert!(sums.0 > sums.1, "{sums:?}");
 }
 
 #[test]
