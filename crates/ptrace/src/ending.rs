@@ -17,9 +17,10 @@ const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
 /// Why they cannot stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// By these flags a second thread, or a process beside it, uses its memory.
+    /// By these flags a second thread, or a process beside it, uses its memory or its descriptors: see [`shares`].
     Shares(Flags),
-    /// It restricts what it may do, or what others may do in it, if the condition holds: see [`restricts`].
+    /// It restricts what it may do, or what others may do in it, if the condition holds: see [`restricts`]. What a vfork
+    /// child does to itself may hold for the memory that it uses.
     Restricts(Condition),
     /// It may change these ranges of its memory, in which something of ours may be.
     Changes(&'static [Range]),
@@ -51,6 +52,13 @@ impl Ending {
             (CallKind::Clone(flags), _) => Ending::Shares(flags),
             (_, "prctl") => Ending::Restricts(Condition::OneOf(0, OPTIONS)),
             (CallKind::Seccomp(when), _) => Ending::Restricts(when),
+            // Of a program that becomes another user an ordinary tracer, or that of a container, cannot write the memory.
+            (
+                _,
+                "setuid" | "setuid32" | "setgid" | "setgid32" | "setreuid" | "setreuid32"
+                | "setregid" | "setregid32" | "setresuid" | "setresuid32" | "setresgid"
+                | "setresgid32" | "setfsuid" | "setfsuid32" | "setfsgid" | "setfsgid32",
+            ) => Ending::Restricts(Condition::Always),
             // What they change is not among their arguments; hardly any program makes these.
             (_, "process_madvise" | "userfaultfd") => Ending::Restricts(Condition::Always),
             (_, "shmat") => Ending::Restricts(Condition::With(2, libc::SHM_REMAP as u32)),
@@ -84,10 +92,14 @@ pub(crate) fn forbids_clock(call: &Call, args: &[u64; 6]) -> bool {
     call.name == "prctl" && (args[0] as u32, args[1]) == (PR_SET_TSC as u32, PR_TSC_SIGSEGV)
 }
 
-/// Whether by these flags of clone(2) a thread is started, or a process that uses the memory of one that goes on.
+/// Whether by these flags of clone(2) a thread is started, or a process that uses the memory of one that goes on, or its
+/// descriptors, among which one of ours is for a moment. One that waits for a child with memory of its own cannot be
+/// distinguished from one whose memory its child uses.
 pub(crate) fn shares(flags: u64) -> bool {
     let has = |flag: i32| flags & flag as u64 != 0;
-    has(libc::CLONE_THREAD) || has(libc::CLONE_VM) && !has(libc::CLONE_VFORK)
+    has(libc::CLONE_THREAD)
+        || has(libc::CLONE_FILES)
+        || has(libc::CLONE_VM) != has(libc::CLONE_VFORK)
 }
 
 impl Range {

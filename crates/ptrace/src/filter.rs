@@ -3,8 +3,8 @@
 use crate::ending::{Ending, Range};
 use libc::{
     BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET,
-    BPF_K, BPF_LD, BPF_MISC, BPF_NEG, BPF_RET, BPF_TAX, BPF_W, BPF_X, CLONE_THREAD, CLONE_VFORK,
-    CLONE_VM, SECCOMP_RET_ALLOW, SECCOMP_RET_TRACE, sock_filter,
+    BPF_K, BPF_LD, BPF_MISC, BPF_NEG, BPF_RET, BPF_TAX, BPF_W, BPF_X, CLONE_FILES, CLONE_THREAD,
+    CLONE_VFORK, CLONE_VM, SECCOMP_RET_ALLOW, SECCOMP_RET_TRACE, sock_filter,
 };
 use needless_syscalls::{Abi, Call, Condition, Flags, X32_BIT};
 
@@ -146,9 +146,10 @@ fn if_ending(ending: Ending, when: Option<Condition>, exempt: Exempt) -> Vec<soc
         (Ending::Shares(Flags::Argument), when) => {
             let code = vec![
                 load(low_word(0)),
-                jump(BPF_JSET, CLONE_THREAD as u32, 2, 0),
-                jump(BPF_JSET, CLONE_VM as u32, 0, 2),
-                jump(BPF_JSET, CLONE_VFORK as u32, 1, 0),
+                jump(BPF_JSET, (CLONE_THREAD | CLONE_FILES) as u32, 3, 0),
+                jump(BPF_JSET, CLONE_VM as u32, 0, 1),
+                jump(BPF_JSET, CLONE_VFORK as u32, 2, 1),
+                jump(BPF_JSET, CLONE_VFORK as u32, 0, 1),
                 ret(STOP),
             ];
             (code, when)

@@ -13,10 +13,8 @@
 //! The tracer empties the tables before it handles a stop. What separates one question from its repetition (a wait, a
 //! change, a new process) is a stop, so the rows are those of a run in which every call stops.
 //!
-//! What the stub needs is mapped by the thread itself (`set_up.rs`), so that the tracer may die meanwhile.
-//!
-//! A thread that gets a signal in the stub is first moved out of it (`leave.rs`): no handler, no unwinder and no
-//! `longjmp` sees the stub.
+//! What the stub needs is mapped by the thread itself (`set_up.rs`), so that the tracer may die meanwhile. A thread that
+//! gets a signal in the stub is first moved out of it (`leave.rs`): no handler, unwinder or `longjmp` sees the stub.
 
 mod allowed;
 mod clock;

@@ -56,7 +56,7 @@ impl Tracer<'_> {
         match (Ending::of(&call, is_64bit), memory) {
             (Some(Ending::Restricts(when)), _) if when.holds(&args) && restricts(&call, &args) => {
                 self.tree.group(at).no_clock |= forbids_clock(&call, &args);
-                self.take_back(tid, at, None);
+                self.take_back(tid, memory.unwrap_or(at), None);
             }
             (Some(Ending::Shares(flags)), Some(memory))
                 if flags_of(tid, flags, info).is_some_and(shares) =>

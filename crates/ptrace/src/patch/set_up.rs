@@ -222,8 +222,11 @@ impl Tracer<'_> {
     pub(super) fn out_of_set_up(&mut self, tid: Tid, at: usize) {
         let Some(errand) = &self.tree.group(at).patches.errand else { return };
         let (code, blocked) = labels::set_up();
+        // Where it was may be another library by now.
+        let mut there = vec![0; code.len()];
+        read_memory(tid, errand.code, &mut there);
         let unblocked = errand.code + blocked..errand.code + code.len() as u64;
-        if thread::registers(tid).is_ok_and(|now| unblocked.contains(&now.rip)) {
+        if there == code && thread::registers(tid).is_ok_and(|now| unblocked.contains(&now.rip)) {
             // Fails if it was killed.
             let _ = thread::set_registers(tid, &errand.registers);
         }
