@@ -37,7 +37,9 @@ pub(crate) fn read(pid: u32, variable: &str) -> Value {
             Err(why) => return Value::Unknown(why),
         }
     }
-    Value::Unknown("its loader has not started the program yet: ask again".into())
+    const WHY: &str =
+        "no C library has set its environ: its loader still prepares it, or it uses none";
+    Value::Unknown(WHY.into())
 }
 
 /// `None`: the loader has not set `environ` yet.
@@ -52,7 +54,7 @@ fn find(pid: u32, variable: &str) -> Result<Option<Value>, String> {
         .map_err(|error| refused("/proc/PID/mem", pid, &error))?;
     let (mut found, mut program_read) = (false, false);
     let images = images(&maps, pid);
-    if is_before_library(&images) {
+    if is_before_library(&maps, &images) {
         return Ok(None);
     }
     for image in &images {
@@ -89,11 +91,20 @@ fn find(pid: u32, variable: &str) -> Result<Option<Value>, String> {
 }
 
 /// Whether the program has a loader that has not mapped a C library yet.
-fn is_before_library(images: &[Image]) -> bool {
+fn is_before_library(maps: &str, images: &[Image]) -> bool {
     let [Image { file, is_program: true, .. }] = images else { return false };
+    // Its file may be out of reach: replaced, or of another user.
+    if maps.lines().any(|line| line.rsplit('/').next().is_some_and(is_library)) {
+        return false;
+    }
     let cache = ReadCache::new(crate::Pieces::of(file));
     let elf = object::File::parse(&cache).ok();
     elf.is_some_and(|elf| elf.section_by_name(".interp").is_some())
+}
+
+/// Whether a file of this name may be a C library.
+fn is_library(name: &str) -> bool {
+    ["libc.", "libc-", "ld-musl"].iter().any(|start| name.starts_with(start))
 }
 
 /// Whether the C library has not set the program's name yet. Where it has no such name, it is taken to have started.
@@ -142,11 +153,7 @@ fn images(maps: &str, pid: u32) -> Vec<Image> {
             continue;
         };
         let is_program = headers.is_some_and(|headers| (first..end).contains(&headers));
-        if !is_program
-            && !name.starts_with("libc.")
-            && !name.starts_with("libc-")
-            && !name.starts_with("ld-musl")
-        {
+        if !is_program && !is_library(name) {
             continue;
         }
         seen.push(path);

@@ -141,26 +141,28 @@ pub(crate) enum Action {
     Top(TopArgs),
     /// Run as a service: record the whole host in 5-minute windows.
     ///
-    /// A recording is a Parquet file with the rows of one window; there are numbers for Prometheus, too. Ends with SIGTERM or Ctrl-C, after writing the window so far. Exit status 2 when it cannot observe, or the
-    /// directory is not usable. Needs CAP_BPF and CAP_PERFMON (sudo, or the unit needless-agent.service, which packages
-    /// install).
+    /// A recording is a Parquet file with the rows of one window; there are numbers for Prometheus, too. Ends with
+    /// SIGTERM or Ctrl-C, after writing the window so far. Exit status 2 when it cannot observe, or the directory is
+    /// not usable. Needs CAP_BPF and CAP_PERFMON (sudo, or the unit needless-agent.service, which packages install).
     #[command(after_long_help = examples::AGENT)]
     Agent(AgentArgs),
     /// Copy finished recordings of an agent to a directory.
     ///
-    /// There those of many hosts come together. A window that is there is not copied again; each copy is whole or not there. Whenever it is killed or cannot write,
-    /// the next call goes on. The agent may run meanwhile. Exit status 2 when a window could not be copied.
+    /// There those of many hosts come together. A window that is there is not copied again; each copy is whole or not
+    /// there. Whenever it is killed or cannot write, the next call goes on. The agent may run meanwhile. Exit status 2
+    /// when a window could not be copied.
     #[command(after_long_help = examples::SHIP)]
     Ship(ShipArgs),
     /// Report on a log that strace wrote, plain or compressed.
     ///
-    /// Gzip and zstd are understood. Several files are read as one log, as `strace -ff` writes them. `-` is standard input. Exit
-    /// status 2 when a file cannot be read or is not a strace log.
+    /// Gzip and zstd are understood. Several files are read as one log, as `strace -ff` writes them. `-` is standard
+    /// input. Exit status 2 when a file cannot be read or is not a strace log.
     #[command(after_long_help = examples::READ)]
     Read(ReadArgs),
     /// Show again what a command wrote as JSON.
     ///
-    /// This may be a report, a profile, a proof, a comparison or an origin. The text is the one that the command wrote to a file, byte for byte, with the same --full, --unexplained and
+    /// This may be a report, a profile, a proof, a comparison or an origin. The text is the one that the command wrote
+    /// to a file, byte for byte, with the same --full, --unexplained and
     /// --top; -o and --format choose another format. On a terminal one line differs: `try:` has the program without its
     /// arguments, because no file has them. Exit status 2 when FILE is no such document.
     #[command(after_long_help = examples::SHOW)]
@@ -198,16 +200,16 @@ pub(crate) enum Action {
     Fix(FixArgs),
     /// Take a change of `fix` back, byte for byte.
     ///
-    /// It is refused where the file was changed since. The changes are in a journal: in /var/lib/needless for root, else in $XDG_STATE_HOME/needless or
-    /// ~/.local/state/needless. Exit status 0: done; 2: there is no such change, it was refused or could not
-    /// be written, or a change in the journal cannot be read.
+    /// It is refused where the file was changed since. The changes are in a journal: in /var/lib/needless for root,
+    /// else in $XDG_STATE_HOME/needless or ~/.local/state/needless. Exit status 0: done; 2: there is no such change,
+    /// it was refused or could not be written, or a change in the journal cannot be read.
     #[command(after_long_help = examples::UNDO)]
     Undo(UndoArgs),
     /// Measure a change: run a command with and without it.
     ///
-    /// Its calls are counted and its time is compared. The change is what a JSON report advises, or --set, --unset, --preload. Calls are counted in
-    /// observed runs; time is measured in pairs of unobserved runs, in random order. Exit status 0:
-    /// proven; 1: not proven, or the program behaves differently with the change; 2: it could not be
+    /// Its calls are counted and its time is compared. The change is what a JSON report advises, or --set, --unset,
+    /// --preload. Calls are counted in observed runs; time is measured in pairs of unobserved runs, in random order.
+    /// Exit status 0: proven; 1: not proven, or the program behaves differently with the change; 2: it could not be
     /// measured.
     ///
     /// For a service: --unit or --pid with --save-before FILE, then the change, then --before FILE.
@@ -218,10 +220,11 @@ pub(crate) enum Action {
     Prove(Box<ProveArgs>),
     /// Compare the counts of a command with a budget in needless.toml.
     ///
-    /// The command runs a few times, and calls are counted in each run; a count that is higher in every run than the budget allows is an alarm, with
-    /// its cause. What the command prints is shown once, on standard error, from a first run that is not counted; of
-    /// the counted runs it is dropped. --update writes the budget; --baseline compares with an earlier report instead.
-    /// Exit status 0: within the budget; 1: over it; 2: it could not be measured, or a report could not be written.
+    /// The command runs a few times, and calls are counted in each run; a count that is higher in every run than the
+    /// budget allows is an alarm, with its cause. What the command prints is shown once, on standard error, from a
+    /// first run that is not counted; of the counted runs it is dropped. --update writes the budget; --baseline
+    /// compares with an earlier report instead. Exit status 0: within the budget; 1: over it; 2: it could not be
+    /// measured, or a report could not be written.
     #[command(after_long_help = examples::CHECK, override_usage = "needless check [OPTIONS] -- CMD…")]
     Check(CheckArgs),
     /// Compare the calls of two observations.

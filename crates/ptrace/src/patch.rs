@@ -84,7 +84,7 @@ pub(crate) struct Patches {
     /// The process whose memory it uses, and which waits meanwhile, with its position.
     host: Option<(usize, Tid)>,
     map: site::Map,
-    /// How many more calls are to stop, so that snapshots can be taken.
+    /// How many more calls are to stop, so that snapshots can be taken, or because a child used its memory.
     stopping: u32,
     /// Whether it runs the code of `set_up.rs`, or did.
     errand: Option<Errand>,
@@ -152,9 +152,10 @@ impl Tracer<'_> {
             return false;
         }
         let (patches, tgid) = (&mut group.patches, group.tgid);
-        patches.stopping = patches.stopping.saturating_sub(1);
-        if patches.has_table && !patches.off && patches.stopping == 0 {
-            // A child that used its memory uses it no longer. Fails if it was killed.
+        let was_stopping =
+            std::mem::replace(&mut patches.stopping, patches.stopping.saturating_sub(1));
+        if was_stopping == 1 && patches.has_table && !patches.off {
+            // Fails if it was killed.
             let _ = thread::write_allowed(tgid, l::CONTROL, &[1]);
         }
         // To prepare a process costs as much as some stops: one that makes few calls is not worth it.

@@ -109,7 +109,8 @@ fn days(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(days * 86_400))
 }
 
-/// A part of the names of files, and where they are copied to perhaps a folder, which a dot would hide or lead elsewhere.
+/// A part of the names of files, and where they are copied to perhaps a folder, which a dot would hide or lead
+/// elsewhere.
 fn host(text: &str) -> Result<String, String> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     if (1..=64).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('.') {

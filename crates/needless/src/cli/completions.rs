@@ -1,9 +1,10 @@
 //! The options of `completions`, and the scripts.
 //!
-//! The parts for each shell that are written here by hand do what clap_complete cannot. Its scripts know no command that
-//! another one runs. Its engine, which asks the program itself at each press of the key, does not either: in version 4.6
-//! `ValueHint::CommandWithArguments`, `CommandString` and `Username` are "No completion implementation" there, and the whole
-//! engine is behind a feature named unstable. What is typed after `needless run --` would then have no completion.
+//! The parts for each shell that are written here by hand do what clap_complete cannot. Its scripts know no command
+//! that another one runs. Its engine, which asks the program itself at each press of the key, does not either: in
+//! version 4.6 `ValueHint::CommandWithArguments`, `CommandString` and `Username` are "No completion implementation"
+//! there, and the whole engine is behind a feature named unstable. What is typed after `needless run --` would then
+//! have no completion.
 
 use super::Cli;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -44,8 +45,9 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Vec<u8> {
     script
 }
 
-/// The command line with what each value is, by the name that the help has for it. Only for these scripts: to the parser
-/// itself a rule may also be one that needless.toml declares, and its messages about formats are those of each format.
+/// The command line with what each value is, by the name that the help has for it. Only for these scripts: to the
+/// parser itself a rule may also be one that needless.toml declares, and its messages about formats are those of each
+/// format.
 fn with_values(command: Command) -> Command {
     let command = command.mut_args(|arg| with_value(arg, ""));
     command.mut_subcommands(|one| {
@@ -132,8 +134,8 @@ fn spellings(option: &Arg) -> Vec<String> {
     short.into_iter().chain(option.get_long().map(|long| format!("--{long}"))).collect()
 }
 
-/// What clap_complete leaves out for bash: a command that needless runs, values after `=` (which begins a word of its own
-/// there), users and commands.
+/// What clap_complete leaves out for bash: a command that needless runs, values after `=` (which begins a word of its
+/// own there), users and commands.
 fn bash_rest(command: &Command) -> String {
     let runs = Runs::of(command);
     let patterns = |before: &str, after: &str, words: &[String]| {
@@ -155,8 +157,8 @@ fn bash_rest(command: &Command) -> String {
         .replace("COMMANDS", &hinted(ValueHint::CommandString))
 }
 
-/// bash-completion, where it is loaded, completes another command at a place in the line; without it bash itself completes
-/// the name of the command, and files after it.
+/// bash-completion, where it is loaded, completes another command at a place in the line; without it bash itself
+/// completes the name of the command, and files after it.
 const BASH: &str = r#"
 _needless_line() {
     local cur="$2" prev="$3" of="" at start=0 offset
@@ -235,7 +237,8 @@ else
 fi
 "#;
 
-/// What clap_complete does not do for zsh: after `--`, a command is completed also where other arguments may be before it.
+/// What clap_complete does not do for zsh: after `--`, a command is completed also where other arguments may be before
+/// it.
 fn zsh_commands(script: Vec<u8>, command: &Command) -> Vec<u8> {
     const START: &str = "\n_needless() {\n";
     let all = Runs::of(command).all.join("|");
@@ -253,8 +256,8 @@ fn zsh_commands(script: Vec<u8>, command: &Command) -> Vec<u8> {
     script.replacen(START, &format!("{START}{commands}"), 1).into_bytes()
 }
 
-/// What clap_complete leaves out for fish: values of arguments that are no options, commands that needless runs, and values
-/// of options before the name of a command.
+/// What clap_complete leaves out for fish: values of arguments that are no options, commands that needless runs, and
+/// values of options before the name of a command.
 fn fish_rest(command: &Command) -> String {
     let mut lines = String::new();
     for option in command.get_opts() {

@@ -20,8 +20,8 @@ impl Tracer<'_> {
         let memory = self.memory_of(parent);
         let patches = match memory.map(|memory| (memory, self.tree.group(memory))) {
             Some((memory, host)) if waits => {
-                let host = Some((memory, host.tgid));
-                Patches { off: true, host, ..Patches::default() }
+                host.patches.stopping = host.patches.stopping.max(1);
+                Patches { off: true, host: Some((memory, host.tgid)), ..Patches::default() }
             }
             // It has the sites, and gets a table of its own once it makes as many calls as a new process.
             Some((_, host)) if !host.patches.off => {

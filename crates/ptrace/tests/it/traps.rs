@@ -2,12 +2,11 @@
 //! and whatever no code of others in the program may meet.
 
 use super::common::*;
-use needless_fixtures::expectations;
+use needless_fixtures::{as_ordinary_user, expectations, needed, program};
 use needless_model::Query;
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -16,16 +15,15 @@ fn observed(
     run: Option<&Path>,
     argv: &[OsString],
     folder: &Path,
-    user: Option<u32>,
+    before: &[&str],
 ) -> (String, Option<i32>, String) {
     let file = folder.join("counts");
-    let mut words =
-        run.map_or(Vec::new(), |run| vec![run.into(), "-o".into(), file.clone().into()]);
+    let mut words: Vec<OsString> = before.iter().map(OsString::from).collect();
+    if let Some(run) = run {
+        words.extend([run.into(), "-o".into(), file.clone().into()]);
+    }
     words.extend(argv.iter().cloned());
     let mut run = command(&words[0], folder);
-    if let Some(user) = user {
-        run.uid(user).gid(user);
-    }
     let output = run.args(&words[1..]).stdout(Stdio::piped()).output().unwrap();
     let text = std::fs::read_to_string(&file).unwrap_or_default();
     (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code(), text)
@@ -33,11 +31,11 @@ fn observed(
 
 /// Runs `traps` with and without us: it prints the same, and its calls are counted. Returns what was counted.
 fn same(name: &str, arguments: &[&str]) -> Option<String> {
-    same_as(None, name, arguments)
+    same_as(&[], name, arguments)
 }
 
-/// The same, as an ordinary user.
-fn same_as(user: Option<u32>, name: &str, arguments: &[&str]) -> Option<String> {
+/// The same, with a command line before each, which takes away rights.
+fn same_as(before: &[&str], name: &str, arguments: &[&str]) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
     // Where everybody may execute them.
@@ -50,9 +48,9 @@ fn same_as(user: Option<u32>, name: &str, arguments: &[&str]) -> Option<String> 
     let run = here(env!("CARGO_BIN_EXE_ptrace-run-patched").as_ref(), "run");
     let argv: Vec<OsString> =
         [program.into()].into_iter().chain(arguments.iter().map(OsString::from)).collect();
-    let (printed, status, _) = observed(None, &argv, folder.path(), user);
+    let (printed, status, _) = observed(None, &argv, folder.path(), before);
     assert!(status == Some(0) && !printed.is_empty(), "{argv:?}: {printed}");
-    let (with_us, status, counted) = observed(Some(&run), &argv, folder.path(), user);
+    let (with_us, status, counted) = observed(Some(&run), &argv, folder.path(), before);
     assert_eq!((with_us.as_str(), status), (printed.as_str(), Some(0)), "{argv:?}");
     for expected in expectations(&printed) {
         let rows = counted.lines().filter_map(|line| {
@@ -182,10 +180,32 @@ fn a_program_without_a_free_page_near_its_code_is_said_not_to_be_patched() {
 /// A tracer without rights cannot write into such a process.
 #[test]
 fn a_filter_in_a_process_with_closed_memory_sees_no_call_of_ours() {
+    let Some(ordinary) = as_ordinary_user() else { return };
     // By root too, who can.
-    let ordinary = is_root().is_ok().then_some(65534);
-    for user in [None, ordinary] {
+    for user in [&[][..], ordinary] {
         same_as(user, "confined", &["closed", "50"]);
+    }
+}
+
+/// Root of a container is such a tracer, too, once the process has become another user.
+#[test]
+fn pages_may_be_changed_by_who_became_another_user() {
+    let Some(()) = needed(is_root()) else { return };
+    let Some(_) = program("setpriv") else { return };
+    for before in [&[][..], &["setpriv", "--bounding-set", "-sys_ptrace", "--"]] {
+        same_as(before, "taken_back", &["another-user", "50"]);
+    }
+}
+
+#[test]
+fn pages_may_be_changed_after_a_child_that_shares_less_or_more_than_usual() {
+    let Some(ordinary) = as_ordinary_user() else { return };
+    for user in [&[][..], ordinary] {
+        for how in ["child-own", "child-descriptors"] {
+            let Some(counted) = same_as(user, "taken_back", &[how, "50"]) else { return };
+            assert!(counted.contains("no longer patched"), "{how}: {counted}");
+        }
+        same_as(user, "taken_back", &["child-closed", "50"]);
     }
 }
 

@@ -4,8 +4,9 @@ use super::{Budget, Counted, Counts, Limit};
 use std::collections::BTreeMap;
 
 impl Budget {
-    /// The budget that a report stands for. `found`: the calls that its findings named, by rule. Each rule may name as many
-    /// calls, and a tenth more, since programs do not always make the same; a rule that only the runs have may name none. `file` is the report.
+    /// The budget that a report stands for. `found`: the calls that its findings named, by rule. Each rule may name as
+    /// many calls, and a tenth more, since programs do not always make the same; a rule that only the runs have may
+    /// name none. `file` is the report.
     pub fn of_report(
         name: String,
         file: String,
