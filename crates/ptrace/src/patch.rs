@@ -152,9 +152,9 @@ impl Tracer<'_> {
             return false;
         }
         let (patches, tgid) = (&mut group.patches, group.tgid);
-        let was_stopping =
-            std::mem::replace(&mut patches.stopping, patches.stopping.saturating_sub(1));
-        if was_stopping == 1 && patches.has_table && !patches.off {
+        let stopping = patches.stopping;
+        patches.stopping = stopping.saturating_sub(1);
+        if stopping == 1 && patches.has_table && !patches.off {
             // Fails if it was killed.
             let _ = thread::write_allowed(tgid, l::CONTROL, &[1]);
         }
