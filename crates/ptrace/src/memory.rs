@@ -52,10 +52,6 @@ pub(crate) fn write(tid: Tid, address: u64, bytes: &[u8]) -> io::Result<()> {
     memory.write_all_at(bytes, address)
 }
 
-pub(crate) fn write_u64(tid: Tid, address: u64, value: u64) -> io::Result<()> {
-    write(tid, address, &value.to_ne_bytes())
-}
-
 /// A hash of what matters in the answer of a successful call: for a file's status: device, inode,
 /// size and modification time; for a link its text. `is_64bit`: the structures of a 64-bit ABI.
 pub(crate) fn fingerprint(
