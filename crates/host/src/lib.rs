@@ -8,6 +8,7 @@ mod elf;
 mod error;
 mod live_variable;
 mod mapped_files;
+mod mapping;
 mod mounts;
 mod pieces;
 mod process_image;
@@ -27,6 +28,7 @@ pub use code_ends::code_ends;
 pub use elf::{PreloadIsUseless, Programs, fill_libcs, inspect_elf, why_preload_is_useless};
 pub use error::HostError;
 pub use mapped_files::MappedFiles;
+pub use mapping::Mapping;
 pub use mounts::mounts;
 pub use pieces::Pieces;
 pub use process_image::{

@@ -7,6 +7,7 @@
 //! `/proc/PID/environ` is the block of the last exec; programs change their own environment, and write over the old
 //! block (setproctitle). `/proc/PID/mem` needs no unsafe code.
 
+use crate::Mapping;
 use crate::ancestry::refused;
 use crate::process_image::auxiliary;
 use needless_model::Value;
@@ -94,7 +95,7 @@ fn find(pid: u32, variable: &str) -> Result<Option<Value>, String> {
 fn is_before_library(maps: &str, images: &[Image]) -> bool {
     let [Image { file, is_program: true, .. }] = images else { return false };
     // Its file may be out of reach: replaced, or of another user.
-    if maps.lines().any(|line| line.rsplit('/').next().is_some_and(is_library)) {
+    if Mapping::all(maps).any(|mapping| mapping.path.rsplit('/').next().is_some_and(is_library)) {
         return false;
     }
     let cache = ReadCache::new(crate::Pieces::of(file));
@@ -135,39 +136,28 @@ fn images(maps: &str, pid: u32) -> Vec<Image> {
     let mut seen: Vec<&str> = Vec::new();
     let mut images = Vec::new();
     let mut library = Vec::new();
-    for line in maps.lines() {
-        let mut fields = line.splitn(6, ' ');
-        let (Some(range), Some(_), Some(offset)) = (fields.next(), fields.next(), fields.next())
-        else {
-            continue;
-        };
-        let path = fields.nth(2).unwrap_or("").trim_start();
+    for Mapping { range, offset, path, .. } in Mapping::all(maps) {
         if !path.starts_with('/') || seen.contains(&path) {
             continue;
         }
         let name = path.rsplit('/').next().unwrap_or(path);
-        let Some((start, end)) = range.split_once('-') else { continue };
-        let number = |text| u64::from_str_radix(text, 16).ok();
-        let (Some(first), Some(end), Some(offset)) = (number(start), number(end), number(offset))
-        else {
-            continue;
-        };
-        let is_program = headers.is_some_and(|headers| (first..end).contains(&headers));
+        let is_program = headers.is_some_and(|headers| range.contains(&headers));
         if !is_program && !is_library(name) {
             continue;
         }
         seen.push(path);
         // The file that is mapped, even if it was deleted or is in another mount namespace. Without permission for
         // that, the file of that name below the process's root.
-        let file = File::open(format!("/proc/{pid}/map_files/{range}")).or_else(|_| {
-            if is_program {
-                File::open(format!("/proc/{pid}/exe"))
-            } else {
-                File::open(format!("/proc/{pid}/root{path}"))
-            }
-        });
+        let file = File::open(format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end))
+            .or_else(|_| {
+                if is_program {
+                    File::open(format!("/proc/{pid}/exe"))
+                } else {
+                    File::open(format!("/proc/{pid}/root{path}"))
+                }
+            });
         if let Ok(file) = file {
-            let image = Image { file, is_program, start: first, offset };
+            let image = Image { file, is_program, start: range.start, offset };
             if is_program { &mut images } else { &mut library }.push(image);
         }
     }

@@ -1,11 +1,10 @@
 //! Which files a process has mapped where.
 
-use crate::Module;
+use crate::{Mapping, Module};
 use rustix::fs::{Mode, OFlags};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Most files kept open.
@@ -21,12 +20,12 @@ impl MappedFiles {
     pub fn modules(&mut self, pid: i32) -> Vec<Module> {
         let maps = crate::read_whole(&format!("/proc/{pid}/maps")).unwrap_or_default();
         let maps = String::from_utf8_lossy(&maps);
-        maps.lines()
-            .filter_map(|line| {
-                let mapping = Mapping::parse(line)?;
+        let executable = Mapping::all(&maps).filter(|mapping| mapping.access.contains('x'));
+        executable
+            .map(|mapping| {
                 let file = self.file(pid, &mapping);
-                let Mapping { start, end, offset, path, .. } = mapping;
-                Some(Module { path: PathBuf::from(path), file, start, end, offset })
+                let Mapping { range, offset, path, .. } = mapping;
+                Module { path: path.into(), file, start: range.start, end: range.end, offset }
             })
             .collect()
     }
@@ -71,57 +70,4 @@ fn open(path: &str, inode: u64) -> Option<File> {
     // On an overlay or btrfs, maps shows another device number; the inode is the same.
     let same = file.metadata().is_ok_and(|about| about.ino() == inode && about.is_file());
     same.then_some(file)
-}
-
-/// A line of /proc/PID/maps (proc(5)) that is mapped executable.
-struct Mapping<'a> {
-    start: u64,
-    end: u64,
-    offset: u64,
-    device: &'a str,
-    inode: u64,
-    path: &'a str,
-}
-
-impl Mapping<'_> {
-    fn parse(line: &str) -> Option<Mapping<'_>> {
-        let mut rest = line;
-        let mut field = || {
-            let trimmed = rest.trim_start();
-            let (word, after) = trimmed.split_once(' ').unwrap_or((trimmed, ""));
-            rest = after;
-            word
-        };
-        let (start, end) = field().split_once('-')?;
-        let executable = field().contains('x');
-        let (offset, device, inode) = (field(), field(), field());
-        let hex = |text| u64::from_str_radix(text, 16).ok();
-        executable.then_some(())?;
-        Some(Mapping {
-            start: hex(start)?,
-            end: hex(end)?,
-            offset: hex(offset)?,
-            device,
-            inode: inode.parse().ok()?,
-            path: rest.trim_start(),
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn executable_mappings_are_read_with_their_blanks() {
-        let line = "55d0c000-55d0d000 r-xp 00001000 fe:01 131   /opt/my app/lt (deleted)";
-        let m = Mapping::parse(line).unwrap();
-        assert_eq!((m.start, m.end, m.offset), (0x55d0_c000, 0x55d0_d000, 0x1000));
-        assert_eq!((m.device, m.inode, m.path), ("fe:01", 131, "/opt/my app/lt (deleted)"));
-        assert!(Mapping::parse("7f00-7f01 rw-p 00000000 00:00 0 [heap]").is_none());
-        let vdso = Mapping::parse("7f00-7f01 r-xp 00000000 00:00 0 [vdso]").unwrap();
-        assert_eq!(vdso.path, "[vdso]");
-        let anonymous = Mapping::parse("7f00-7f01 r-xp 00000000 00:00 0 ").unwrap();
-        assert_eq!(anonymous.path, "");
-    }
 }

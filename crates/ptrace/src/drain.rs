@@ -1,7 +1,7 @@
 //! The last resort: lets traced threads run without observing them.
 
 use crate::filter::OURS;
-use crate::patch::{leave_uncounted, stop_counting};
+use crate::patch::{leave_uncounted, restore_sites};
 use crate::sys::{self, Resume, Tid};
 use needless_model::Exit;
 use nix::errno::Errno;
@@ -29,8 +29,8 @@ pub(crate) fn drain(
                     let _ = sys::refuse_call(waited.tid);
                 }
                 if waited.status >> 16 == libc::PTRACE_EVENT_SECCOMP {
-                    // It may be about to start a thread, or to install a filter.
-                    stop_counting(waited.tid);
+                    // It may be about to start a thread, to install a filter, or to unmap what is ours.
+                    restore_sites(waited.tid);
                 }
                 if waited.status >> 16 == libc::PTRACE_EVENT_STOP {
                     at_stop(waited.tid);

@@ -4,7 +4,7 @@
 //! comes. So no stop is held without an end: a thread that is ending goes on at once, and any other when nobody can
 //! report it any more, at the latest after [`LONGEST`].
 
-use crate::patch::stop_counting;
+use crate::patch::restore_sites;
 use crate::sys::{self, Resume, Tid, Waited};
 use crate::tracer::Tracer;
 use crate::untraced::other_filter_in;
@@ -180,8 +180,8 @@ impl Tracer<'_> {
             self.environment(image, block);
         }
         let at = self.tree.add_group(tid, Some(image), None);
-        // It counts itself for one that has ended, or nobody knows which, and must not.
-        stop_counting(tid);
+        // It would count itself for one that has ended, or nobody knows which.
+        restore_sites(tid);
         self.tree.group(at).has_filter = !self.options.all && other_filter_in(&status.text, 1);
     }
 }

@@ -1,9 +1,12 @@
-//! Reads arguments and answers from the memory of a stopped thread.
+//! Reads arguments and answers from the memory of a stopped thread, and writes into it.
 
 use crate::sys::{Tid, read_memory};
 use foldhash::fast::FixedState;
 use needless_syscalls::Reply;
+use std::fs::OpenOptions;
 use std::hash::BuildHasher;
+use std::io;
+use std::os::unix::fs::FileExt;
 
 const PATH_MAX: usize = libc::PATH_MAX as usize;
 
@@ -41,6 +44,12 @@ impl PathBuffer {
 pub(crate) fn read_u64(tid: Tid, address: u64) -> Option<u64> {
     let mut bytes = [0; 8];
     (read_memory(tid, address, &mut bytes) == 8).then(|| u64::from_ne_bytes(bytes))
+}
+
+/// Writes into the memory of the traced thread `tid`, also where a private page is not writable (proc_pid_mem(5)).
+pub(crate) fn write(tid: Tid, address: u64, bytes: &[u8]) -> io::Result<()> {
+    let memory = OpenOptions::new().write(true).open(format!("/proc/{tid}/mem"))?;
+    memory.write_all_at(bytes, address)
 }
 
 /// A hash of what matters in the answer of a successful call: for a file's status: device, inode,

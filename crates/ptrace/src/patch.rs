@@ -27,8 +27,8 @@ mod set_up;
 mod site;
 mod stub;
 mod table;
-mod thread;
 
+use crate::memory::write;
 use crate::sys::{OP_SECCOMP, SyscallInfo, Tid};
 use crate::tracer::Tracer;
 use clock::Clock;
@@ -37,7 +37,7 @@ pub(crate) use layout::patchable;
 pub(crate) use leave::leave_uncounted;
 use needless_model::Loss;
 use needless_syscalls::X32_BIT;
-pub(crate) use process::stop_counting;
+pub(crate) use process::{restore_sites, stop_counting};
 use set_up::Errand;
 use std::collections::HashMap;
 pub(crate) use table::{Record, Table};
@@ -83,7 +83,6 @@ pub(crate) struct Patches {
     unsaid: Option<&'static str>,
     /// The process whose memory it uses, and which waits meanwhile, with its position.
     host: Option<(usize, Tid)>,
-    map: site::Map,
     /// How many more calls are to stop, so that snapshots can be taken, or because a child used its memory.
     stopping: u32,
     /// Whether it runs the code of `set_up.rs`, or did.
@@ -111,9 +110,6 @@ struct Room {
 struct Site {
     /// Where the overwritten instruction is.
     start: u64,
-    instruction: [u8; l::JUMP as usize],
-    /// What is there now.
-    jump: [u8; l::JUMP as usize],
     /// The call's number.
     nr: u64,
 }
@@ -156,7 +152,7 @@ impl Tracer<'_> {
         patches.stopping = stopping.saturating_sub(1);
         if stopping == 1 && patches.has_table && !patches.off {
             // Fails if it was killed.
-            let _ = thread::write_allowed(tgid, l::CONTROL, &[1]);
+            let _ = write(tgid, l::CONTROL, &[1]);
         }
         // To prepare a process costs as much as some stops: one that makes few calls is not worth it.
         patches.stops = patches.stops.saturating_add(1);
@@ -201,13 +197,10 @@ impl Tracer<'_> {
         let (start, nr) = (site::start(info), info.nr());
         let code = start..start + l::JUMP + 2;
         let patches = &mut self.tree.group(at).patches;
-        if !patches.has_table || !patches.map.is_code(code.clone()) {
-            patches.map = site::Map::of(tid)?;
-        }
-        let instruction =
-            site::safe_instruction(tid, info).filter(|_| patches.map.is_code(code.clone()));
+        let map = site::Map::of(tid)?;
+        let instruction = site::safe_instruction(tid, info).filter(|_| map.is_code(code));
         if !patches.has_table && (patches.room.is_some() || instruction.is_some()) {
-            return self.begin_set_up(tid, at, info);
+            return self.begin_set_up(tid, at, info, &map);
         }
         let (instruction, room) = (instruction?, patches.room.as_mut()?);
         let index = room.sites.len() as u64;
@@ -217,10 +210,10 @@ impl Tracer<'_> {
         }
         let jump = site::jump(start, code_at)?;
         let data = l::data(self.calls.patchable(nr)?, start, index);
-        thread::write(tid, code_at, &site::site_code(instruction, &data)).ok()?;
+        write(tid, code_at, &site::site_code(instruction, &data)).ok()?;
         // One write: this call is made as it is, the next one in the stub.
-        thread::write(tid, start, &jump).ok()?;
-        room.sites.push(Site { start, instruction, jump, nr });
+        write(tid, start, &jump).ok()?;
+        room.sites.push(Site { start, nr });
         Some(false)
     }
 

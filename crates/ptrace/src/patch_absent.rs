@@ -29,7 +29,7 @@ pub(crate) fn leave_uncounted(_: Tid, signal: i32) -> i32 {
     signal
 }
 
-pub(crate) fn stop_counting(_: Tid) {}
+pub(crate) fn restore_sites(_: Tid) {}
 
 impl Tracer<'_> {
     pub(crate) fn patched(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {
@@ -37,11 +37,8 @@ impl Tracer<'_> {
     }
 
     pub(crate) fn take_back(&mut self, _: Tid, _: usize, _: Option<&'static str>) {}
-
     pub(crate) fn take_records(&mut self) {}
-
     pub(crate) fn patches_forked(&mut self, _: usize, _: usize, _: bool) {}
-
     pub(crate) fn memory_left(&mut self, _: usize) {}
 
     pub(crate) fn out_of_stub(&mut self, _: Tid, signal: i32) -> i32 {

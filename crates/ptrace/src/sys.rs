@@ -239,13 +239,6 @@ fn set_first_register(tid: Tid, change: impl FnOnce(u64) -> u64) -> Result<(), E
     unsafe { request(libc::PTRACE_SETREGSET, tid, kind, &raw const part as usize) }
 }
 
-/// Writes a word into the memory of the stopped thread `tid`, also if its pages are private and
-/// not writable.
-pub(crate) fn write_u64(tid: Tid, address: u64, value: u64) -> Result<(), Errno> {
-    // SAFETY: PTRACE_POKEDATA writes to the tracee's memory only; the kernel checks the address there.
-    unsafe { request(libc::PTRACE_POKEDATA, tid, address as usize, value as usize) }
-}
-
 /// What wait4 reports of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {

@@ -11,7 +11,7 @@
 //! comes of the call, which is counted. With every call stopped, filters look only after us; a child of
 //! the command then lives without a tracer, and the flag stays.
 
-use crate::memory::read_u64;
+use crate::memory::{read_u64, write};
 use crate::sys::{self, Register, SyscallInfo, Tid};
 use crate::tree::Effect;
 use needless_syscalls::{CLONE_NEWNS, CLONE_UNTRACED, Flags};
@@ -66,7 +66,7 @@ pub(crate) fn clear(
         // Not readable, so the kernel cannot read it either.
         Flags::Structure => match read_u64(tid, first) {
             Some(before) if before & CLONE_UNTRACED != 0 => {
-                match sys::write_u64(tid, first, before & !CLONE_UNTRACED) {
+                match write(tid, first, &(before & !CLONE_UNTRACED).to_ne_bytes()) {
                     Ok(()) => (Effect::None, Some(Changed::Memory { address: first, before })),
                     Err(_) => (Effect::Untraced, None),
                 }
@@ -106,7 +106,7 @@ impl Changed {
             && read_u64(tid, address) == Some(before & !CLONE_UNTRACED)
         {
             // It was writable a moment ago; if it is not now, no one can read it.
-            let _ = sys::write_u64(tid, address, before);
+            let _ = write(tid, address, &before.to_ne_bytes());
         }
     }
 

@@ -1,11 +1,13 @@
 //! Takes a thread out of the stub before it gets a signal, as if it were at its `syscall`, or after it. So each signal
 //! finds it further on, however many there are.
 
-use super::{AUDIT_ARCH_X86_64, Site, labels, layout as l, thread};
+use super::{AUDIT_ARCH_X86_64, Site, labels, layout as l};
 use crate::memory::read_u64;
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 use needless_model::Loss;
+use nix::sys::ptrace::{getregs, getsiginfo, setregs};
+use nix::unistd::Pid;
 
 /// What a thread did in the stub that it was taken out of.
 struct Left {
@@ -22,7 +24,7 @@ struct Left {
 /// if the tracer that patched it has died.
 fn move_out(tid: Tid, signal: i32) -> Option<Left> {
     const ZERO_FLAG: u64 = 1 << 6;
-    let mut registers = thread::registers(tid).ok()?;
+    let mut registers = getregs(Pid::from_raw(tid)).ok()?;
     let (rip, frame) = (registers.rip, registers.rsp);
     let has_called = (labels::returned()..=labels::restored()).contains(&rip);
     let is_restored = rip == labels::restored();
@@ -68,23 +70,19 @@ fn move_out(tid: Tid, signal: i32) -> Option<Left> {
     // The stub reads a path that the kernel could read a moment ago, in a file that another process has cut; or there is
     // no more room on the stack.
     let may_fault = !has_returned && !is_restored && matches!(signal, libc::SIGSEGV | libc::SIGBUS);
-    if may_fault && thread::is_fault(tid) {
+    // It comes from the kernel, for what the thread did.
+    let is_fault = || getsiginfo(Pid::from_raw(tid)).is_ok_and(|about| about.si_code > 0);
+    if may_fault && is_fault() {
         left.signal = 0;
     }
     // Fails if it was killed.
-    let _ = thread::set_registers(tid, &registers);
+    let _ = setregs(Pid::from_raw(tid), registers);
     Some(left)
 }
 
 /// The arguments in a frame.
 fn arguments(tid: Tid, frame: u64) -> [u64; 6] {
     l::ARGUMENTS.map(|offset| read_u64(tid, frame + offset).unwrap_or(0))
-}
-
-/// Whether the stub is in the memory of `tid`.
-pub(super) fn has_stub(tid: Tid) -> bool {
-    let mut start = [0; 16];
-    read_memory(tid, l::REGION, &mut start) == start.len() && labels::code().starts_with(&start)
 }
 
 /// Takes a thread that is stopped for a signal out of the stub, without counting. Returns the signal to deliver.

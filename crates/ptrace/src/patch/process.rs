@@ -1,8 +1,9 @@
 //! Patched sites when a process forks, leaves its memory, or is left to ptrace.
 
-use super::leave::has_stub;
-use super::{Patches, layout as l, thread};
+use super::site::{self, Map};
+use super::{Patches, labels, layout as l};
 use crate::ending::{Ending, Range, forbids_clock, restricts, shares};
+use crate::memory::write;
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 use crate::untraced::flags_of;
@@ -93,25 +94,41 @@ impl Tracer<'_> {
             return;
         }
         (patches.off, patches.unsaid) = (true, why);
-        let Some(room) = patches.room.take() else { return };
-        patching.tables.retain(|(of, _)| *of != at);
-        stop_counting(tid);
-        for site in &room.sites {
-            // It may be gone with its library.
-            let mut there = [0; l::JUMP as usize];
-            read_memory(tid, site.start, &mut there);
-            if there == site.jump {
-                let _ = thread::write(tid, site.start, &site.instruction);
-            }
+        if patches.room.take().is_none() {
+            return;
         }
+        patching.tables.retain(|(of, _)| *of != at);
+        restore_sites(tid);
         self.say_stops(at, "no longer");
     }
 }
 
-/// Lets all calls of the process stop, if the stub is there: also where the tracer that patched it has died.
-pub(crate) fn stop_counting(tid: Tid) {
-    if has_stub(tid) {
-        // Fails if it has just ended.
-        let _ = thread::write_allowed(tid, l::CONTROL, &[0; 4]);
+/// Makes the sites in the memory of the stopped thread `tid` what they were, by what is in that memory: also of use if
+/// the tracer that patched them has died. Does nothing if the stub is not there, or where this was done.
+pub(crate) fn restore_sites(tid: Tid) {
+    const SITE: usize = l::SITE_BYTES as usize;
+    let Some(map) = stop_counting(tid).then(|| Map::of(tid)).flatten() else { return };
+    for page in map.near_pages() {
+        let mut code = [0; 4096];
+        read_memory(tid, page, &mut code);
+        for (at, code) in (page..).step_by(SITE).zip(code.chunks_exact(SITE)) {
+            let Some((start, instruction, jump)) = site::overwritten(at, code) else { break };
+            // It may be gone with its library.
+            let mut there = [0; l::JUMP as usize];
+            read_memory(tid, start, &mut there);
+            if there == jump {
+                let _ = write(tid, start, &instruction);
+            }
+        }
     }
+    // Nothing jumps to the stub any more.
+    let _ = write(tid, l::REGION, &[0; 8]);
+}
+
+/// Lets all calls of the process stop, if the stub is there: also where the tracer that patched it has died. Returns
+/// whether it is there.
+pub(crate) fn stop_counting(tid: Tid) -> bool {
+    let mut start = [0; 16];
+    read_memory(tid, l::REGION, &mut start);
+    labels::code().starts_with(&start) && write(tid, l::CONTROL, &[0; 4]).is_ok()
 }

@@ -10,9 +10,10 @@
 //! its site before it gets one (`out_of_set_up`).
 
 use super::layout::*;
+use super::site::Map;
 use super::table::Table;
-use super::{AUDIT_ARCH_X86_64, Room, labels, site, thread};
-use crate::memory::read_u64;
+use super::{AUDIT_ARCH_X86_64, Room, labels, site};
+use crate::memory::{read_u64, write};
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 use libc::{
@@ -20,6 +21,8 @@ use libc::{
     user_regs_struct,
 };
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::ptrace::{getregs, setregs};
+use nix::unistd::Pid;
 use std::fs::{File, OpenOptions};
 
 /// A frame of this code, 64 bits each: the signal mask that was; one of all signals, then the file's descriptor; the
@@ -120,7 +123,7 @@ assemble!(
 /// it steps itself (the kernel ends who blocks the signals that come of that), or it was killed.
 fn send(tid: Tid, code: u64, start: u64, near: u64) -> Option<user_regs_struct> {
     const TRAP_FLAG: u64 = 1 << 8;
-    let mut registers = thread::registers(tid).ok()?;
+    let mut registers = getregs(Pid::from_raw(tid)).ok()?;
     if registers.eflags & TRAP_FLAG != 0 {
         return None;
     }
@@ -131,7 +134,7 @@ fn send(tid: Tid, code: u64, start: u64, near: u64) -> Option<user_regs_struct> 
         [0, u64::MAX, called, 0, near, rdi, rsi, rdx, r10, r8, r9, rax, start];
     let bytes = frame.map(u64::to_ne_bytes);
     let at = rsp.checked_sub(RED_ZONE + size_of_val(&frame) as u64)?;
-    thread::write_allowed(tid, at, bytes.as_flattened()).ok()?;
+    write(tid, at, bytes.as_flattened()).ok()?;
     let block = user_regs_struct {
         rip: code,
         rsp: at,
@@ -142,7 +145,7 @@ fn send(tid: Tid, code: u64, start: u64, near: u64) -> Option<user_regs_struct> 
         r10: 8,
         ..registers
     };
-    thread::set_registers(tid, &block).ok()?;
+    setregs(Pid::from_raw(tid), block).ok()?;
     // No call is to be restarted.
     (registers.orig_rax, registers.rip) = (u64::MAX, start);
     Some(registers)
@@ -159,9 +162,14 @@ pub(super) struct Errand {
 }
 
 impl Tracer<'_> {
-    /// Sends `tid`, which is stopped at the entry of a call, to prepare its process, whose map has just been read, and
-    /// returns `true`.
-    pub(super) fn begin_set_up(&mut self, tid: Tid, at: usize, info: &SyscallInfo) -> Option<bool> {
+    /// Sends `tid`, which is stopped at the entry of a call, to prepare its process, and returns `true`.
+    pub(super) fn begin_set_up(
+        &mut self,
+        tid: Tid,
+        at: usize,
+        info: &SyscallInfo,
+        map: &Map,
+    ) -> Option<bool> {
         let patches = &mut self.tree.group(at).patches;
         let start = site::start(info);
         let near = match &patches.room {
@@ -170,8 +178,8 @@ impl Tracer<'_> {
         };
         let (bytes, _) = labels::set_up();
         let read = |address, into: &mut [u8]| read_memory(tid, address, into);
-        let code = patches.map.after_code(bytes, read)?;
-        thread::write(tid, code, bytes).ok()?;
+        let code = map.after_code(bytes, read)?;
+        write(tid, code, bytes).ok()?;
         let registers = send(tid, code, start, near)?;
         patches.errand = Some(Errand { info: *info, code, registers });
         Some(true)
@@ -209,12 +217,12 @@ impl Tracer<'_> {
         let patches = &mut self.tree.group(at).patches;
         if patches.room.is_none() {
             let near = site::page_near(site::start(info))?;
-            thread::write(tid, REGION, labels::code()).ok()?;
+            write(tid, REGION, labels::code()).ok()?;
             patches.room = Some(Room { sites: Vec::new(), near });
         }
         patches.has_table = true;
         patching.tables.push((at, table));
-        thread::write_allowed(tid, CONTROL, &[1]).ok()?;
+        write(tid, CONTROL, &[1]).ok()?;
         Some(())
     }
 
@@ -226,9 +234,11 @@ impl Tracer<'_> {
         let mut there = vec![0; code.len()];
         read_memory(tid, errand.code, &mut there);
         let unblocked = errand.code + blocked..errand.code + code.len() as u64;
-        if there == code && thread::registers(tid).is_ok_and(|now| unblocked.contains(&now.rip)) {
+        if there == code
+            && getregs(Pid::from_raw(tid)).is_ok_and(|now| unblocked.contains(&now.rip))
+        {
             // Fails if it was killed.
-            let _ = thread::set_registers(tid, &errand.registers);
+            let _ = setregs(Pid::from_raw(tid), errand.registers);
         }
     }
 }

@@ -210,6 +210,15 @@ fn pages_may_be_changed_after_a_child_that_shares_less_or_more_than_usual() {
 }
 
 #[test]
+fn pages_may_be_changed_where_nobody_knows_who_patched_the_process() {
+    let Some(ordinary) = as_ordinary_user() else { return };
+    for user in [&[][..], ordinary] {
+        same_as(user, "taken_back", &["orphans", "50"]);
+        same_as(user, "taken_back", &["tracer-killed", "50"]);
+    }
+}
+
+#[test]
 fn calls_are_made_from_where_a_program_allows_them() {
     same("confined", &["dispatch", "50"]);
 }
