@@ -3,8 +3,8 @@
 //! One change of one variable is one decision, however many programs it helps. So a report has a line for each remedy,
 //! not for each rule or service, and smallness is judged for all of its findings together.
 
-use crate::{Amount, by_name};
-use needless_model::{Change, Fact, Finding, Profile};
+use crate::{Amount, View, by_name};
+use needless_model::{Change, Fact, Finding, Profile, Totals};
 use std::cmp::Reverse;
 
 /// The least share of the CPU time of a run that is not small.
@@ -34,7 +34,15 @@ impl Scale {
     /// without them is an estimate: good for a threshold of 0.01 %, but it made 63 % to 100 %. So
     /// nothing is compared with it.
     pub fn of_run(profile: &Profile) -> Scale {
-        let totals = profile.totals;
+        Scale::of(profile, profile.totals)
+    }
+
+    /// For the processes of a view, as if they were a run.
+    pub(crate) fn of_view(view: &View<'_>) -> Scale {
+        Scale::of(view.profile, view.totals())
+    }
+
+    fn of(profile: &Profile, totals: Totals) -> Scale {
         let cpu = totals.cpu_ns().filter(|_| !profile.backend.distorts_cpu_time());
         Scale {
             whole_ns: cpu.filter(|ns| *ns > 0),
