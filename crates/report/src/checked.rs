@@ -85,8 +85,9 @@ fn cause(check: &Check<'_>, from: &Cause) -> CheckCause {
             who: summary::who(finding, check.profile),
             headline: summary::headline(finding),
             program: program.and_then(|id| check.profile.process(*id).exe.clone()),
-            file: set_at.map(|(file, _)| file.to_owned()),
-            line: set_at.map(|(_, line)| line.into()),
+            file: set_at.map(|place| place.file.clone()),
+            line: set_at.map(|place| place.line.into()),
+            by_hand: set_at.and_then(|place| place.by_hand.clone()),
         }
     });
     CheckCause {

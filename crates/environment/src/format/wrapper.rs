@@ -1,6 +1,6 @@
 //! A wrapper script, the last resort: a shell script that sets variables and then becomes the program.
 
-use super::envdir::env_dir;
+use super::envdir::{env_dir, restart_of_run_script};
 use super::{Edit, FoundValue, Reach, bare, lines, shell, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
@@ -129,6 +129,7 @@ fn locate(query: &LocationQuery<'_>) -> Vec<ConfigLocation> {
             let why = format!("its supervisor runs {run}, which becomes the program");
             let confidence = if text.starts_with("#!/bin/sh") { High } else { Medium };
             ConfigLocation::new(&WRAPPER, run, why, confidence)
+                .restart(&restart_of_run_script(query, dir))
         }
         Channel::At => {
             let why = "at gives a job the environment of the user who submitted it: submit it again with the variable \

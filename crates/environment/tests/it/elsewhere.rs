@@ -25,7 +25,6 @@ fn planned(
         confidence: Confidence::High,
         restart: Vec::new(),
         caveat: None,
-        owner: None,
     };
     let disk = Disk::at(folder.path()).unwrap();
     plan(&location, "TZ", value, &disk).map_err(|why| why.to_string())

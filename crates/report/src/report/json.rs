@@ -17,7 +17,7 @@ use document::{
 };
 use needless_model::{Change, Evidence, Fact, Finding, Process, Profile, Remedy, Safety, WaitsOn};
 use needless_rules::{
-    Account, Amount, Many, NotChecked, ProgramCpu, SlowMount, Suppressed, Unanswered, Unexplained,
+    Account, Amount, FilePlace, Many, NotChecked, ProgramCpu, SlowMount, Suppressed, Unanswered, Unexplained,
     WaitKind, Waits,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -286,10 +286,14 @@ fn of_finding(finding: &Finding, small: bool, report: &Report<'_>) -> ReportFind
         sites: finding.sites.clone(),
         evidence: finding.evidence.iter().map(ReportEvidence::from).collect(),
         remedies: finding.remedies.iter().map(ReportRemedy::from).collect(),
-        place: report
-            .verdict
-            .place_of(finding)
-            .map(|(file, line)| ReportPlace { file: file.to_owned(), line }),
+        place: report.verdict.place_of(finding).map(ReportPlace::from),
+    }
+}
+
+impl From<&FilePlace> for ReportPlace {
+    fn from(from: &FilePlace) -> ReportPlace {
+        let FilePlace { file, line, by_hand } = from.clone();
+        ReportPlace { file, line, by_hand }
     }
 }
 

@@ -62,9 +62,20 @@ pub struct Verdict {
     pub suppressed: Vec<Suppressed>,
     /// Notices about suppressions and what was left out, a sentence each.
     pub notices: Vec<String>,
-    /// Where the variable that a finding's remedy names is set or should be for its first process: file, and line from 1.
-    /// Empty where nobody looked.
-    pub places: BTreeMap<(String, ProcId), (String, u32)>,
+    /// Where the variable that a finding's remedy names is set or should be for its first process. Empty where nobody
+    /// looked.
+    pub places: BTreeMap<(String, ProcId), FilePlace>,
+}
+
+/// Where a variable is set, or should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePlace {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// What a person writes there, as an order with the line; `None` where it is not known, or a tool writes it.
+    pub by_hand: Option<String>,
 }
 
 /// A choice among the rules: the others might find something, too.
@@ -117,10 +128,10 @@ pub fn check(profile: &Profile, options: &CheckOptions) -> Verdict {
 }
 
 impl Verdict {
-    /// File and line where the best remedy of a finding is made, where that was looked up.
-    pub fn place_of(&self, finding: &Finding) -> Option<(&str, u32)> {
+    /// Where the best remedy of a finding is made, where that was looked up.
+    pub fn place_of(&self, finding: &Finding) -> Option<&FilePlace> {
         let key = (finding.variable()?.to_owned(), *finding.processes.first()?);
-        self.places.get(&key).map(|(file, line)| (file.as_str(), *line))
+        self.places.get(&key)
     }
 
     /// Moves each remedy to the program where the change has to be made. What could be changed only

@@ -19,7 +19,7 @@ use needless_model::{
     Window,
 };
 use needless_rules::{
-    Account, Activity, Amount, Many, NotChecked, ProgramCpu, Selection, SlowMount, Unanswered,
+    Account, Activity, Amount, FilePlace, Many, NotChecked, ProgramCpu, Selection, SlowMount, Unanswered,
     Unexplained, Verdict, WaitKind, Waits,
 };
 use std::io::{self, Write};
@@ -202,9 +202,10 @@ fn verdict(document: &ReportDocument, profile: &mut Profile) -> Verdict {
     verdict.notices.clone_from(&document.notices);
     for (from, finding) in document.findings.iter().zip(&verdict.findings) {
         if let (Some(variable), Some(id)) = (finding.variable(), finding.processes.first())
-            && let Some(ReportPlace { file, line }) = &from.place
+            && let Some(ReportPlace { file, line, by_hand }) = from.place.clone()
         {
-            verdict.places.insert((variable.to_owned(), *id), (file.clone(), *line));
+            let place = FilePlace { file, line, by_hand };
+            verdict.places.insert((variable.to_owned(), *id), place);
         }
     }
     verdict

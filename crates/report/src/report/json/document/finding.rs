@@ -88,13 +88,16 @@ pub(crate) struct ReportFinding {
 }
 
 /// A line of a file.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Place")]
 pub(crate) struct ReportPlace {
     /// The file; relative to the repository of the working directory, or to that directory, where it is below it.
     pub(crate) file: String,
     /// The line, from 1.
     pub(crate) line: u32,
+    /// What a person writes there, into which no tool writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by_hand: Option<String>,
 }
 
 /// A finding that somebody decided to live with.
