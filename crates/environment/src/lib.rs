@@ -6,6 +6,7 @@ mod book;
 mod change_request;
 mod channel;
 mod checker;
+mod command_words;
 mod config_format;
 mod container;
 mod coverage;
