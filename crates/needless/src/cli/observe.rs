@@ -177,11 +177,7 @@ impl ReportArgs {
     /// What they say about a report for people.
     pub(crate) fn details(&self) -> Details {
         let more = self.verbose > 0;
-        Details {
-            full: self.full || more,
-            unexplained: self.unexplained || more,
-            end_first: false,
-        }
+        Details { full: self.full || more, unexplained: self.unexplained || more, end_first: false }
     }
 
     /// Findings that save less than so many per cent are left out.
