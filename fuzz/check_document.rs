@@ -2,11 +2,12 @@
 //! refused in one line; a report that is read can be written in each format.
 
 use needless_report::{
-    CheckFormat, Details, Difference, Document, OriginFormat, ProfileFormat, ProofFormat,
-    ReportFormat, Style,
+    CheckFormat, Details, Document, OriginFormat, ProfileFormat, ProofFormat, Report, ReportFormat,
+    Style,
 };
 use needless_report::{
-    read_document, read_saved, write_check, write_diff, write_origin, write_profile, write_proof,
+    read_document, read_saved, write, write_check, write_diff, write_origin, write_profile,
+    write_proof,
 };
 
 const STYLE: Style = Style { colour: true, width: 100 };
@@ -33,12 +34,13 @@ fn show(document: &Document) {
     let mut out = Vec::new();
     let out: &mut dyn std::io::Write = &mut out;
     match document {
-        Document::Report(saved) => {
+        Document::Report(document) => {
             for name in "full concise markdown html json folded speedscope pprof sarif".split(' ') {
                 let format: ReportFormat = name.parse().expect(name);
                 let details = Details { full: true, unexplained: true, end_first: false };
+                let report = Report { document, rows: None, top: Some(3), details, command: &[] };
                 // Older reports lack what stacks are made of.
-                let _ = saved.write(out, format, (details, Some(3)), STYLE);
+                let _ = write(out, &report, format, STYLE);
             }
         }
         Document::Profile(snapshot, version) => {
@@ -46,15 +48,14 @@ fn show(document: &Document) {
                 write_profile(out, snapshot, version, format, STYLE).expect("written");
             }
         }
-        Document::Proof(proof, version) => {
+        Document::Proof(proof) => {
             for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Html] {
-                write_proof(out, proof, version, format, STYLE).expect("written");
+                write_proof(out, proof, format, STYLE).expect("written");
             }
         }
-        Document::Diff { before, after, service, version } => {
-            let difference = Difference { before, after, service: *service };
+        Document::Diff(difference) => {
             for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Html] {
-                write_diff(out, &difference, version, format, STYLE).expect("written");
+                write_diff(out, difference, format, STYLE).expect("written");
             }
         }
         Document::Check(check) => {
@@ -63,9 +64,9 @@ fn show(document: &Document) {
                 write_check(out, check, format, STYLE).expect("written");
             }
         }
-        Document::Origin(origin, version) => {
+        Document::Origin(origin) => {
             for format in [OriginFormat::Full, OriginFormat::Concise, OriginFormat::Json] {
-                write_origin(out, origin, version, format, STYLE).expect("written");
+                write_origin(out, origin, format, STYLE).expect("written");
             }
         }
     }

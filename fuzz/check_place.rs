@@ -5,7 +5,7 @@
 
 use needless_environment::{CONFIG_FORMATS, Edit};
 
-/// Returns whether the change could be made.
+/// Returns whether the change could be made, by a tool or by hand.
 pub(crate) fn check_place(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.splitn(4, '\n');
@@ -28,5 +28,6 @@ pub(crate) fn check_place(bytes: &[u8]) -> bool {
             assert_eq!(found.as_deref(), Some(value), "what was put is not found in {once:?}");
         }
     }
-    place.change(text, &Edit { variable: "TZ", value: Some(value), part }).is_ok()
+    let edit = Edit { variable: "TZ", value: Some(value), part };
+    place.change(text, &edit).is_ok() || place.line_by_hand(text, &edit).is_some()
 }

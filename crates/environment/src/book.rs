@@ -11,7 +11,8 @@ pub fn book_page() -> String {
          A process gets its environment at exec, from the program that executes it and from nothing else: a file \
          matters only if a program before that exec reads it. No file reaches every process of a \
          machine. `needless origin VAR PID` shows how a process was started and which files were read on \
-         the way; `needless fix` writes to the right one, `needless undo` restores it.\n\n\
+         the way; `needless fix` writes to the right one, `needless undo` restores it. Into some files no tool \
+         writes (*by hand* below): of these `origin` and `fix` print the line to write, and where.\n\n\
          The environment comes from a program that builds its own (PostgreSQL, php-fpm, Apache), else from \
          the nearest launcher (cron, sudo, su, sshd, supervisord, a run script), else from the unit of \
          its control group. A drop-in of `cron.service` reaches no job.\n\n\
@@ -24,8 +25,8 @@ pub fn book_page() -> String {
     page += "\nThe tests start programs in these ways with the real daemons, in a systemd of Debian 12 that they boot: units and \
          their scripts, nginx, dnsmasq, sshd, php-fpm, xinetd, rsyslog, Postfix, Apache, PostgreSQL, cron, at, su, sudo, \
          supervisord, runit, s6, OpenRC, podman as root. What is written for images is read back by BuildKit's parser, \
-         Compose's reader, Kubernetes' schemas, Helm's engine, and the schemas of GitHub's workflows and GitLab's \
-         pipelines. No test runs Docker's daemon, a cluster, a job of GitHub or GitLab, podman of an ordinary user, or \
+         Compose's reader and Kubernetes' schemas; lines for GitHub's workflows and GitLab's pipelines are held to their \
+         schemas. No test runs Docker's daemon, a cluster, a job of GitHub or GitLab, podman of an ordinary user, or \
          another distribution.\n";
     page += "\nTraps:\n\n\
          * Drop-ins of systemd are read in the order of their file names, whatever directory they are in: \
@@ -51,11 +52,11 @@ pub fn book_page() -> String {
          uses PAM, `/etc/environment` is changed instead, which reaches su and cron as well.\n\
          * Below a `Match` that fits a session, the first `SetEnv` takes the place of the one for every session, with all \
          that it sets: `origin` asks sshd about the session, and `fix` changes that line (`--part \"Match User joe\"`). \
-         What a key, `~/.ssh/environment` or the client sets is changed there.\n\
+         What a key, `~/.ssh/environment` or the client sets is changed there: of a key by hand.\n\
          * A transient unit (`systemd-run`) gets no drop-in, which would stay when the unit is gone.\n\
          * Which values of a Helm chart become variables, its templates decide: a block for variables (`env`, \
-         `extraEnv`, `extraEnvVars` …) is changed where it exists, as a list or a mapping, `[]` and `{}` too, and \
-         none is made. Several blocks are named by their keys: `--part web.env`.\n\
+         `extraEnv`, `extraEnvVars` …) is found where it exists, as a list or a mapping. Several blocks are named by \
+         their keys: `--part web.env`.\n\
          * A variable of a unit that starts a container (`podman run`, `docker run`) reaches that program, not the \
          container: the `.container` file is changed, or the file of `--env-file` that sets it. What `-e` or the image \
          (`ENV`) sets is named, to be changed there by hand. For containers of docker, only the command line of the unit is read.\n\
@@ -65,7 +66,7 @@ pub fn book_page() -> String {
          a service of a compose file takes from an anchor (`<<: *base`) is changed for that service alone, or not at \
          all.\n\
          * A variable at the top of a workflow or a pipeline reaches each of its jobs, except where a job or a step sets it: \
-         `--part JOB` changes one job. Files with anchors are not changed.\n\
+         `--part JOB` is about one job. Files with anchors are not understood.\n\
          * A variable in a crontab counts for all jobs below it, and no line takes it away again. `fix` finds the \
          job by its command and changes what this job gets and nothing else: the line that sets it for this job \
          alone, or a line above the job and the old one again below it, or, where the jobs below have no value, \
@@ -95,8 +96,7 @@ pub fn book_page() -> String {
          `/etc/locale.conf` is changed with `--in` and takes effect at the next boot.\n\
          * `undo` removes what was built. The archive is restored byte for byte; where something was added to \
          it since, `undo` refuses and shows where the old one is kept.\n\n\
-         `fix` writes only where the place is certain. It refuses symbolic links, files of other users \
-         (except the daemon's own, such as PostgreSQL's), files and directories that others \
+         `fix` writes only where the place is certain. It refuses symbolic links, files of other users, files and directories that others \
          may write, files with a second name, and files whose head says that \
          Ansible, Puppet, Chef, Salt, CFEngine or Terraform manage them: make the change there.\n";
     page
@@ -104,6 +104,7 @@ pub fn book_page() -> String {
 
 fn row(place: &ConfigFormat) -> String {
     let check = match place.check {
+        [] if place.is_by_hand() => "by hand".to_owned(),
         [] => String::new(),
         ["crontab"] => "`crontab -n`, cronie's `crontab -T`".to_owned(),
         words => format!("`{}`", words.join(" ")),

@@ -1,9 +1,9 @@
 //! How a process got its environment: from a program that builds its own, else from the nearest launcher, else from
 //! the unit of its control group.
 
+use crate::command_words::behind_options;
 use crate::container;
 use crate::sshd_config::SshSession;
-use crate::way::behind_options;
 use needless_host::{ProcInfo, Service, ServiceKind, is_container_helper};
 
 /// How a process got its environment.

@@ -7,6 +7,7 @@ use crate::channel::Channel;
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
 use crate::format::{self, Edit, FoundValue};
+use crate::hand_line::{HandLine, hand_line};
 use crate::journal::FileChange;
 use crate::restart::FindWorker;
 use crate::sources::Sources;
@@ -30,6 +31,8 @@ pub struct ConfigFormat {
     pub(crate) find: fn(&str, &str, Option<&str>) -> Vec<FoundValue>,
     /// The text with a change made.
     pub(crate) put: fn(&str, &Edit<'_>) -> Result<String, EnvironmentError>,
+    /// The line that a person adds to such a file, into which no tool writes; `None` where `put` writes.
+    pub(crate) by_hand: Option<WriteLine>,
     /// Whether a part of a text can be changed by itself: a service, a job, a pool.
     pub(crate) has_parts: bool,
     /// The names of the parts of a text that have variables of their own; none where it has no such parts.
@@ -87,6 +90,8 @@ pub(crate) enum CheckStyle {
     Crontab,
 }
 
+type WriteLine = fn(&str, &Edit<'_>) -> Result<HandLine, EnvironmentError>;
+
 type FindElsewhere = fn(&str, Option<&str>) -> Option<(u32, &'static str)>;
 
 type AskReader = fn(&ConfigLocation, &str, Option<&str>) -> Option<String>;
@@ -123,6 +128,7 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     check_style: CheckStyle::ExitStatus,
     find: |_, _, _| Vec::new(),
     put: |text, _| Ok(text.to_owned()),
+    by_hand: None,
     has_parts: false,
     parts: |_| Vec::new(),
     elsewhere: |_, _| None,
@@ -159,9 +165,15 @@ impl ConfigFormat {
     /// `text` with a change made. Making it again changes nothing; no other variable is touched.
     ///
     /// # Errors
-    /// When such a file cannot express it, or its reader would not find it in the new text.
+    /// When such a file cannot express it, its reader would not find it in the new text, or it is made by hand: then
+    /// the message has the line.
     pub fn change(&self, text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
         format::check(edit)?;
+        if let Some(by_hand) = self.by_hand(text, edit)? {
+            return Err(
+                format!("{by_hand}: no tool writes into such a file ({})", self.name).into()
+            );
+        }
         let new = (self.put)(text, edit)?;
         if !self.holds_value {
             return Ok(new);
@@ -188,6 +200,32 @@ impl ConfigFormat {
             .into());
         }
         Ok(self.with_comment(text, &new, edit).unwrap_or(new))
+    }
+
+    /// What a person has to do in `text`, where no tool writes into such a file; `None` where a tool does, or nothing is
+    /// left to do.
+    ///
+    /// # Errors
+    /// When such a file cannot express it.
+    pub(crate) fn by_hand(
+        &self,
+        text: &str,
+        edit: &Edit<'_>,
+    ) -> Result<Option<String>, EnvironmentError> {
+        let Some(write) = self.by_hand else { return Ok(None) };
+        let found = self.find(text, edit.variable, edit.part);
+        hand_line(&found, text, edit, write)
+    }
+
+    /// Whether a person writes into such a file, and no tool.
+    pub(crate) fn is_by_hand(&self) -> bool {
+        self.by_hand.is_some()
+    }
+
+    /// The line to write, and where it stands, where no tool writes into such a file.
+    pub fn line_by_hand(&self, text: &str, edit: &Edit<'_>) -> Option<HandLine> {
+        format::check(edit).ok()?;
+        self.by_hand.and_then(|write| write(text, edit).ok())
     }
 
     /// The first line of `text` with the variable's name in it: not a comment, and not a line whose place is known to
@@ -269,9 +307,6 @@ pub struct ConfigLocation {
     pub restart: Vec<String>,
     /// What else the change reaches: shown before it is made.
     pub caveat: Option<String>,
-    /// The user who may own the file although root changes it: the daemon's user, where the daemon's configuration
-    /// belongs to that user.
-    pub owner: Option<u32>,
 }
 
 impl ConfigLocation {
@@ -286,9 +321,9 @@ impl ConfigLocation {
             Some(file) => format!("{}, {file}", format.name),
             None => format.name.to_owned(),
         };
-        let (part, restart, caveat, owner) = (None, Vec::new(), None, None);
+        let (part, restart, caveat) = (None, Vec::new(), None);
         let why = why.into();
-        ConfigLocation { format, file, part, label, why, confidence, restart, caveat, owner }
+        ConfigLocation { format, file, part, label, why, confidence, restart, caveat }
     }
 
     pub(crate) fn restart(mut self, words: &[&str]) -> ConfigLocation {

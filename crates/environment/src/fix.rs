@@ -4,7 +4,7 @@ use crate::checker::check;
 use crate::config_format::{ConfigFormat, ConfigLocation};
 use crate::disk::{Disk, FileAttributes};
 use crate::error::EnvironmentError;
-use crate::format::Edit;
+use crate::format::{self, Edit};
 use crate::format_list::format_of_file;
 use crate::journal::FileChange;
 use crate::merge::{ChangeRequest, label};
@@ -52,13 +52,16 @@ pub fn plan(
     disk: &Disk,
 ) -> Result<Plan, EnvironmentError> {
     let format = location.format;
-    let sure = location.confidence == Confidence::High;
+    let sure = location.confidence == Confidence::High || format.is_by_hand();
     let Some(path) = location.file.as_deref().filter(|_| sure) else {
         return Err(format!("not done by a tool: {}", location.why).into());
     };
     let edit = Edit { variable, value, part: location.part.as_deref() };
     let mut files = Vec::new();
-    let (changed, elsewhere) = edited(format, path, &edit, &disk.of_owner(location.owner)?)?;
+    let (changed, elsewhere) = match format.is_by_hand() {
+        true => (None, left_to_hand(location, path, &edit, disk)?),
+        false => edited(format, path, &edit, disk)?,
+    };
     if let (None, Some(elsewhere)) = (&changed, &elsewhere) {
         return Err(format!("{path}: {variable} is not set in it, but {elsewhere}").into());
     }
@@ -150,6 +153,46 @@ pub(crate) fn location_of_file(
     Ok(ConfigLocation { part: part.map(str::to_owned), ..location })
 }
 
+/// Refuses a file into which no tool writes, with the line to write by hand, if something is left to do. Returns what else
+/// may set a variable that is removed.
+fn left_to_hand(
+    location: &ConfigLocation,
+    path: &str,
+    edit: &Edit<'_>,
+    disk: &Disk,
+) -> Result<Option<String>, EnvironmentError> {
+    let format = location.format;
+    let bytes = disk.bytes(path, false).map_err(|error| format!("{path}: {error}"))?;
+    if bytes.is_none() && format.of_image {
+        return Err(format!("{path}: there is no such file").into());
+    }
+    let bytes = bytes.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    format::check(edit)?;
+    let by_hand = format.by_hand(&text, edit).map_err(|why| format!("{path}: {why}"))?;
+    let Some(by_hand) = by_hand else {
+        format.change(&text, edit).map_err(|why| format!("{path}: {why}"))?;
+        return Ok(elsewhere(format, &text, edit));
+    };
+    let effect = match &location.restart[..] {
+        [] => format.effect.to_owned(),
+        words => format!("`{}`", words.join(" ")),
+    };
+    let doubt = match location.confidence {
+        Confidence::High => String::new(),
+        _ => format!("; not certain: {}", location.why),
+    };
+    Err(format!("{path}: {by_hand}; no tool writes such a file; effect: {effect}{doubt}").into())
+}
+
+/// What else may set a variable that is removed.
+fn elsewhere(format: &ConfigFormat, text: &str, edit: &Edit<'_>) -> Option<String> {
+    let elsewhere = (format.elsewhere)(text, edit.part).filter(|_| edit.value.is_none());
+    elsewhere.map(|(line, word)| {
+        format!("what line {line} ({word}) refers to may set it, and was not looked at")
+    })
+}
+
 /// The file with the change, if there is something to change; and what else may set a variable that is removed.
 fn edited(
     format: &ConfigFormat,
@@ -164,10 +207,7 @@ fn edited(
     let text = before.as_ref().map(|before| before.bytes.as_slice()).unwrap_or_default();
     let text = std::str::from_utf8(text)
         .map_err(|_| format!("{path}: not UTF-8; a tool would not keep it as it is"))?;
-    let elsewhere = (format.elsewhere)(text, edit.part).filter(|_| edit.value.is_none());
-    let elsewhere = elsewhere.map(|(line, word)| {
-        format!("what line {line} ({word}) refers to may set it, and was not looked at")
-    });
+    let elsewhere = elsewhere(format, text, edit);
     let last = format.find(text, edit.variable, edit.part).pop();
     if let (Some(found), Some(value)) = (&last, edit.value)
         && found.is_sure()

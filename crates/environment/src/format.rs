@@ -28,8 +28,7 @@ pub(crate) mod php_fpm;
 pub(crate) mod postgresql;
 pub(crate) mod quadlet;
 pub(crate) mod shell;
-mod shell_builtins;
-mod shell_flow;
+mod shell_lines;
 pub(crate) mod shell_stock;
 mod shell_words;
 pub(crate) mod ssh_user;
@@ -38,6 +37,7 @@ pub(crate) mod sudoers;
 pub(crate) mod supervisord;
 pub(crate) mod systemd;
 pub(crate) mod systemd_unit;
+pub(crate) mod unit_command;
 pub(crate) mod user_shell;
 pub(crate) mod wrapper;
 pub(crate) mod yaml;
@@ -63,24 +63,15 @@ pub struct FoundValue {
 pub enum Reach {
     /// Always.
     Yes,
-    /// Not if an earlier line ends the file, which it may do.
+    /// Not if an earlier line ends the file, or changes what this one does.
     Perhaps {
         /// That line, from 1.
         line: u32,
-        /// What it does: "returns".
-        verb: &'static str,
     },
     /// It is in a command that may not run it: `if`, a function.
     Inside {
         /// Where that command begins, from 1.
         line: u32,
-    },
-    /// Never: an earlier line ends the file.
-    No {
-        /// That line, from 1.
-        line: u32,
-        /// What it does.
-        verb: &'static str,
     },
 }
 
@@ -89,25 +80,20 @@ impl Reach {
     pub fn doubt(self) -> Option<String> {
         match self {
             Reach::Yes => None,
-            Reach::Perhaps { line, verb: "is not understood" } => {
-                Some(format!("line {line} is not understood, and may end the file before it"))
-            }
-            Reach::Perhaps { line, verb } => Some(format!("line {line} perhaps {verb} before it")),
+            Reach::Perhaps { line } => Some(format!("line {line} may end the file before it")),
             Reach::Inside { line } => {
                 Some(format!("the command that begins in line {line} may not run it"))
             }
-            Reach::No { line, verb } => Some(format!("not reached: line {line} {verb} before it")),
         }
     }
 
     /// Whether a process gets what the line sets, where `file` says whether the file reaches it.
     pub(crate) fn of_line(self, file: Visibility) -> Visibility {
         let Some(doubt) = self.doubt() else { return file };
-        match (file, self) {
-            (no @ Visibility::No(_), _) => no,
-            (_, Reach::No { .. }) => Visibility::No(doubt),
-            (Visibility::Yes(_), _) => Visibility::Perhaps(format!("if it is reached: {doubt}")),
-            (Visibility::Perhaps(why), _) => {
+        match file {
+            no @ Visibility::No(_) => no,
+            Visibility::Yes(_) => Visibility::Perhaps(format!("if it is reached: {doubt}")),
+            Visibility::Perhaps(why) => {
                 Visibility::Perhaps(format!("{why}, and if it is reached: {doubt}"))
             }
         }

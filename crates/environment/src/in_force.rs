@@ -196,7 +196,9 @@ impl Expected {
         let main = format!("[{pid}]");
         let decides = change.targets.iter().all(|one| *one == self.unit || one.ends_with(&main));
         let location = &change.location;
-        let doubtful = location.confidence != Confidence::High && location.file.is_some();
+        let doubtful = location.confidence != Confidence::High
+            && location.file.is_some()
+            && !location.format.is_by_hand();
         (doubtful && decides && !change.targets.is_empty()).then(|| {
             let mut change = change.clone();
             change.location.confidence = Confidence::High;

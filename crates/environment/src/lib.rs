@@ -6,6 +6,7 @@ mod book;
 mod change_request;
 mod channel;
 mod checker;
+mod command_words;
 mod config_format;
 mod container;
 mod coverage;
@@ -15,6 +16,7 @@ mod error;
 mod fix;
 mod format;
 mod format_list;
+mod hand_line;
 mod ignored;
 mod in_force;
 mod journal;
@@ -49,6 +51,7 @@ pub use error::EnvironmentError;
 pub use fix::{Plan, overruled, plan};
 pub use format::{Edit, FoundValue, Reach};
 pub use format_list::*;
+pub use hand_line::{HandLine, VALUE};
 pub use in_force::{Calls, Expected, Seen};
 pub use journal::{ChangeState, Entries, FileChange, Journal, JournalEntry, Recovered};
 pub use launchers_above::look_above;
@@ -56,7 +59,7 @@ pub use locale::{LocaleHow, plan_locale};
 pub use merge::{ChangeRequest, label, merged, shown};
 pub use others_write::{open_regular, others_write};
 pub use redact::redact;
-pub use repository::{WrongVariable, place_in_repository, repository_of};
+pub use repository::{RepositoryPlace, WrongVariable, place_in_repository, repository_of};
 pub use request::{
     Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
     resolve_for_image, take_effect,

@@ -147,7 +147,6 @@ mod tests {
             confidence: Confidence::High,
             restart: Vec::new(),
             caveat: None,
-            owner: None,
         };
         let (variable, value) = ("TZ".into(), Some(value.into()));
         ChangeRequest {

@@ -23,8 +23,10 @@ pub struct WrongVariable<'a> {
     pub had: Option<&'a str>,
     /// The entries that are to go, of a list whose value is not known.
     pub entries: &'a [String],
-    /// Whether the remedy gives it a value.
+    /// Whether the remedy gives it a value, and it had none.
     pub is_set: bool,
+    /// What the remedy makes of it: a value, or nothing; `None` where that is not known here.
+    pub to: Option<Option<&'a str>>,
     /// The programs that have it: names of files, without directories.
     pub programs: &'a [&'a str],
 }
@@ -34,17 +36,35 @@ pub fn repository_of(directory: &Path) -> Option<&Path> {
     directory.ancestors().find(|above| above.join(".git").exists())
 }
 
-/// File and line, from 1: the line that gives the variable the value that the process had; or, where it had none, the one
+/// Where a variable is changed in a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepositoryPlace {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: u32,
+    /// What a person writes there, as an order with the line; `None` where a tool writes it, or the value is not known.
+    pub by_hand: Option<String>,
+}
+
+/// The line that gives the variable the value that the process had; or, where it had none, the one
 /// at which the only file that names one of its programs would be changed. `None` where that is not certain.
-pub fn place_in_repository(directory: &Path, wanted: &WrongVariable<'_>) -> Option<(PathBuf, u32)> {
+pub fn place_in_repository(
+    directory: &Path,
+    wanted: &WrongVariable<'_>,
+) -> Option<RepositoryPlace> {
     let files = files(directory, repository_of(directory)?);
-    let sets = files.iter().find_map(|file| Some((file.path.clone(), file.wrong_line(wanted)?)));
+    let sets = files.iter().find_map(|file| {
+        let (line, part) = file.wrong_line(wanted)?;
+        Some(file.place(line, part.as_deref(), wanted))
+    });
     if sets.is_some() || wanted.had.is_some() || !wanted.is_set {
         return sets;
     }
     let mut naming = files.iter().filter(|file| file.names(wanted.programs));
     let (only, None) = (naming.next()?, naming.next()) else { return None };
-    Some((only.path.clone(), only.line_for(wanted.variable)?))
+    let (line, part) = only.line_for(wanted.variable)?;
+    Some(only.place(line, part.as_deref(), wanted))
 }
 
 /// A file of the repository.
@@ -86,17 +106,28 @@ impl RepositoryFile {
         parts.into_iter().map(Some).chain(whole).collect()
     }
 
-    /// The first line that sets the variable to what the process had.
-    fn wrong_line(&self, wanted: &WrongVariable<'_>) -> Option<u32> {
+    /// Its line, with what a person writes there for the part.
+    fn place(&self, line: u32, part: Option<&str>, wanted: &WrongVariable<'_>) -> RepositoryPlace {
+        let edit = |value| Edit { variable: wanted.variable, value, part };
+        let order = |value| self.format.by_hand(&self.text, &edit(value)).ok().flatten();
+        RepositoryPlace { path: self.path.clone(), line, by_hand: wanted.to.and_then(order) }
+    }
+
+    /// The first line that sets the variable to what the process had, and in which part.
+    fn wrong_line(&self, wanted: &WrongVariable<'_>) -> Option<(u32, Option<String>)> {
         let is_wrong = |value: &str| {
             let listed = |entry: &String| value.split([':', ';', ' ']).any(|one| one == entry);
             wanted.had == Some(value) || wanted.entries.iter().any(listed)
         };
-        let found = self
-            .parts()
-            .into_iter()
-            .flat_map(|part| self.format.find(&self.text, wanted.variable, part.as_deref()));
-        found.filter(|one| one.value.as_deref().is_some_and(is_wrong)).map(|one| one.line).min()
+        let found = self.parts().into_iter().flat_map(|part| {
+            let found = self.format.find(&self.text, wanted.variable, part.as_deref());
+            found.into_iter().map(move |one| (one, part.clone()))
+        });
+        let wrong = found.filter(|(one, _)| one.value.as_deref().is_some_and(is_wrong));
+        let (line, part) = wrong.map(|(one, part)| (one.line, part)).min()?;
+        // What the whole sets is changed for the whole.
+        let whole = self.format.find(&self.text, wanted.variable, None);
+        Some((line, part.filter(|_| whole.iter().all(|one| one.line != line))))
     }
 
     /// Whether it names one of the programs, outside of comments and keys. Every such file names a shell.
@@ -113,8 +144,8 @@ impl RepositoryFile {
         })
     }
 
-    /// The line at which a change for the variable would be made. None where it is set already.
-    fn line_for(&self, variable: &str) -> Option<u32> {
+    /// The line at which a change for the variable would be made, and in which part. None where it is set already.
+    fn line_for(&self, variable: &str) -> Option<(u32, Option<String>)> {
         let parts = self.parts();
         let find = |part: &Option<String>| self.format.find(&self.text, variable, part.as_deref());
         if parts.iter().any(|part| !find(part).is_empty()) {
@@ -123,11 +154,19 @@ impl RepositoryFile {
         let only = parts.first().filter(|_| parts.len() == 1).and_then(Option::as_deref);
         // Any value: only the line is looked at.
         let edit = |part| Edit { variable, value: Some("x"), part };
+        if self.format.is_by_hand() {
+            let line = |part: Option<&str>| {
+                let edit = Edit { variable, value: Some("x"), part };
+                let line = self.format.line_by_hand(&self.text, &edit)?.above?;
+                Some((line, part.map(str::to_owned)))
+            };
+            return line(None).or_else(|| line(Some(only?)));
+        }
         let change = |part| self.format.change(&self.text, &edit(part)).ok();
         let new = change(None).or_else(|| change(Some(only?)))?;
         let (was, is) = (format::lines(&self.text), format::lines(&new));
         let same = was.iter().zip(&is).take_while(|(was, is)| was == is).count();
         // What is added at the end has no line yet.
-        u32::try_from((same + 1).min(was.len())).ok()
+        Some((u32::try_from((same + 1).min(was.len())).ok()?, None))
     }
 }

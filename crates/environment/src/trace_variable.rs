@@ -6,18 +6,20 @@ use crate::config_format::{ConfigLocation, LocationQuery};
 use crate::container;
 use crate::coverage::not_looked_at;
 use crate::crontab;
+use crate::format::Edit;
 use crate::format::apache::NOT_PASSED_ON;
 use crate::format::cron;
 use crate::format::shell;
 use crate::format::wrapper::WRAPPER;
 use crate::format_list::{locations, search_files};
+use crate::hand_line::VALUE;
 use crate::sources::User;
 use crate::surrounding_unit;
 use crate::unit;
 use crate::unit_assignments::{NOT_EXPORTED, unit_assignments, unit_of, way_assignments};
 use crate::way::{How, Way};
 use needless_host::{ProcInfo, Root};
-use needless_model::{Assignment, Confidence, Provenance, Step, Value, Visibility};
+use needless_model::{Assignment, Confidence, Location, Provenance, Step, Value, Visibility};
 
 /// Where a variable comes from, and where a change would be made.
 #[derive(Debug)]
@@ -62,7 +64,7 @@ pub(crate) fn trace_variable(chain: &[ProcInfo], variable: &str, root: &Root) ->
     unread.extend(unreadable(chain));
     let facts = Facts { root, chain, variable, channel: &channel, mentions: &found, way };
     let (answer, or) = facts.answer(by_unit);
-    let belongs = locations.iter().map(ConfigLocation::summary).collect();
+    let belongs = belongs(root, variable, &locations);
     let not_looked_at = not_looked_at(&channel, unit.as_ref().map(|(_, unit)| unit), root);
     let variable = variable.to_owned();
     let provenance =
@@ -100,12 +102,29 @@ pub(crate) fn trace_unit(
         None => format!("{name} does not run; nothing in its files sets {variable}"),
     };
     let locations = locations(&LocationQuery { root, chain: &[], variable, channel: &channel });
-    let belongs = locations.iter().map(ConfigLocation::summary).collect();
+    let belongs = belongs(root, variable, &locations);
     let (variable, or, steps) = (variable.to_owned(), Vec::new(), Vec::new());
     let not_looked_at = not_looked_at(&channel, Some(&unit), root);
     let provenance =
         Provenance { variable, answer, or, steps, mentions, belongs, unread, not_looked_at };
     Some(VariableTrace { provenance, locations })
+}
+
+/// The places as they are shown; of one into which no tool writes, with the line to write by hand.
+fn belongs(root: &Root, variable: &str, locations: &[ConfigLocation]) -> Vec<Location> {
+    let shown = |location: &ConfigLocation| {
+        let mut shown = location.summary();
+        if let Some(file) = location.file.as_ref().filter(|_| location.format.is_by_hand()) {
+            let text = root.read(file).unwrap_or_default();
+            let edit = Edit { variable, value: Some(VALUE), part: location.part.as_deref() };
+            let by_hand = location.format.by_hand(&String::from_utf8_lossy(&text), &edit);
+            if let Ok(Some(by_hand)) = by_hand {
+                shown.why += &format!("; no tool writes there: {by_hand}");
+            }
+        }
+        shown
+    };
+    locations.iter().map(shown).collect()
 }
 
 /// The value that the files of the unit `name` give it; `None` where they give none, or an unknown one.

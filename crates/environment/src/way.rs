@@ -1,9 +1,10 @@
 //! What stands between a unit and its program: its command line, and the shell scripts that it starts or sources. Each
 //! may set or remove a variable after systemd.
 
+use crate::command_words::{behind_options, is_interpreter};
 use crate::container::{self, RunArguments};
 use crate::format::shell::{self, ShellCommand};
-use crate::format::{FoundValue, Reach, env_file, quadlet, systemd, wrapper};
+use crate::format::{FoundValue, env_file, quadlet, systemd, wrapper};
 use crate::unit::Unit;
 use needless_host::{ProcInfo, Root};
 
@@ -56,6 +57,8 @@ pub(crate) struct Way<'a> {
     arguments: Option<Vec<String>>,
     /// Whether the last one is known: its name is not made by a shell.
     known: bool,
+    /// The shell scripts that are read, and whether each becomes another program (`exec`).
+    scripts: Vec<(String, bool)>,
     /// Whether the variable is exported so far: then a plain assignment changes it for programs, too.
     exported: bool,
 }
@@ -72,6 +75,7 @@ impl<'a> Way<'a> {
             made_elsewhere: false,
             arguments: None,
             known: false,
+            scripts: Vec::new(),
             exported,
         }
     }
@@ -118,6 +122,16 @@ impl<'a> Way<'a> {
     /// The last deed, which decides.
     pub(crate) fn last(&self) -> Option<&Deed> {
         self.deeds.last()
+    }
+
+    /// The shell script between the unit and its program, which may do anything to the variable: one that becomes
+    /// another program, or of which the process `me` is none.
+    pub(crate) fn script_between(&self, me: Option<&ProcInfo>) -> Option<&str> {
+        let runs = |me: &ProcInfo, script: &String| me.argv.iter().any(|word| word == script);
+        let between = |(script, becomes): &&(String, bool)| {
+            *becomes || me.is_some_and(|me| !runs(me, script))
+        };
+        self.scripts.iter().find(between).map(|(script, _)| script.as_str())
     }
 
     /// Whether `me` is a program of this way; `None` where not all of them are known.
@@ -244,6 +258,7 @@ impl<'a> Way<'a> {
         if first.starts_with("#!")
             && first.split([' ', '/']).any(|word| shell::NAMES.contains(&word))
         {
+            self.scripts.push((path.to_owned(), wrapper::becomes_another(&text)));
             self.text(&text, (path, 0), How::Script, depth);
         }
     }
@@ -283,10 +298,9 @@ impl<'a> Way<'a> {
                 }
                 _ => {
                     let Some(found) = found.next() else { return };
-                    let sure = found.certain && found.reach == Reach::Yes;
-                    if !matches!(found.reach, Reach::No { .. }) {
-                        self.push((at.0, line(found.line)), found.value, how, sure);
-                    }
+                    // What the script does besides is not worked out.
+                    let sure = found.is_sure() && how != How::Sourced;
+                    self.push((at.0, line(found.line)), found.value, how, sure);
                 }
             }
         }
@@ -333,29 +347,6 @@ impl<'a> Way<'a> {
             self.text(&String::from_utf8_lossy(&bytes), (file, 0), How::Sourced, depth + 1);
         }
     }
-}
-
-/// Whether a program runs the script that it is given, and so may become any other.
-fn is_interpreter(name: &str) -> bool {
-    ["perl", "python", "ruby", "node", "php"].iter().any(|one| {
-        name.strip_prefix(one)
-            .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
-    })
-}
-
-/// The words behind the options of a program; `with_word`: the letters of options whose argument is the next word.
-pub(crate) fn behind_options<'a>(words: &'a [String], with_word: &str) -> &'a [String] {
-    let mut at = 0;
-    while let Some(word) = words.get(at).filter(|word| word.starts_with('-') || word.contains('='))
-    {
-        at += 1;
-        if word == "--" {
-            break;
-        }
-        let takes = word.len() == 2 && with_word.contains(&word[1..]);
-        at += usize::from(takes && !word.contains('='));
-    }
-    words.get(at..).unwrap_or_default()
 }
 
 #[cfg(test)]

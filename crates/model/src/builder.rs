@@ -353,7 +353,7 @@ impl Builder {
     /// The profile.
     pub fn finish(mut self, backend: Backend, facts: Facts, window: Window) -> Profile {
         name_scripts_of_env(&mut self.processes);
-        let totals = Totals::of(&self.processes, &self.rows);
+        let totals = Totals::of(self.processes.iter(), self.rows.iter());
         let mut profile = Profile {
             backend,
             facts,

@@ -30,7 +30,6 @@ mod quote;
 mod search_list;
 mod snapshot;
 pub mod status;
-mod sub_profile;
 mod wait;
 mod watch_list;
 
@@ -56,6 +55,5 @@ pub use query::{CallId, Query};
 pub use quote::{brief, parser_message, quote, shorten};
 pub use search_list::{EntryIndex, ListEntry, ListsInEnvironments, SearchList, without_entries};
 pub use snapshot::{Compared, PROVEN_FALL, RowChange, Snapshot, changed_rows, compare};
-pub use sub_profile::SubProfile;
 pub use wait::{Wait, WaitsOn};
 pub use watch_list::WatchList;

@@ -137,19 +137,22 @@ impl Totals {
     }
 
     /// The sums over these processes and their rows.
-    pub(crate) fn of(processes: &[Process], rows: &[Row]) -> Totals {
-        let calls = |rows: &mut dyn Iterator<Item = &Row>| rows.map(|row| row.count).sum();
-        Totals {
-            calls: calls(&mut rows.iter()),
-            path_calls: calls(&mut rows.iter().filter(|row| row.query.names_path())),
-            ..Totals::of_cpu(processes)
+    pub fn of<'p>(
+        processes: impl Iterator<Item = &'p Process> + Clone,
+        rows: impl Iterator<Item = &'p Row>,
+    ) -> Totals {
+        let mut totals = Totals::of_cpu(processes);
+        for row in rows {
+            totals.calls += row.count;
+            totals.path_calls += if row.query.names_path() { row.count } else { 0 };
         }
+        totals
     }
 
     /// CPU time only.
-    pub(crate) fn of_cpu(processes: &[Process]) -> Totals {
+    pub(crate) fn of_cpu<'p>(processes: impl Iterator<Item = &'p Process> + Clone) -> Totals {
         let sum = |part: fn(&Process) -> Option<u64>| {
-            processes.iter().filter_map(part).reduce(|a, b| a + b)
+            processes.clone().filter_map(part).reduce(|a, b| a + b)
         };
         Totals {
             cpu_user_ns: sum(|p| p.cpu_user_ns),
@@ -230,8 +233,14 @@ impl Profile {
         at
     }
 
-    /// [`Profile::image_of`] of each process. A chain of forks is walked once, however long it is.
+    /// [`Profile::image_of`] of each process.
     pub fn images(&self) -> Vec<ProcId> {
+        self.images_within(|_, _| true)
+    }
+
+    /// The same, where only parts of the profile are looked at: a process whose parent is not in the `same` part as itself
+    /// counts as one that loaded its image. A chain of forks is walked once, however long it is.
+    pub fn images_within(&self, same: impl Fn(ProcId, ProcId) -> bool) -> Vec<ProcId> {
         let mut images: Vec<Option<ProcId>> = vec![None; self.processes.len()];
         let mut chain = Vec::new();
         for id in (0..self.processes.len() as u32).map(ProcId) {
@@ -240,12 +249,32 @@ impl Profile {
                 chain.push(at);
                 match self.process(at) {
                     _ if images[at.index()].is_some() => break images[at.index()],
-                    Process { born: Spawn::Fork, parent: Some(up), .. } => at = *up,
+                    Process { born: Spawn::Fork, parent: Some(up), .. } if same(at, *up) => {
+                        at = *up
+                    }
                     _ => break Some(at),
                 }
             };
             chain.drain(..).for_each(|of| images[of.index()] = image);
         }
         images.into_iter().flatten().collect()
+    }
+    /// Removes the processes that are not `kept`. Who made a call, and the parents of who stays, have to be. Returns the new
+    /// number of each process; the sums stay what they are.
+    pub fn retain_processes(&mut self, kept: &[bool]) -> Vec<Option<ProcId>> {
+        let mut next = (0..).map(ProcId);
+        let new: Vec<Option<ProcId>> =
+            kept.iter().map(|kept| kept.then(|| next.next()).flatten()).collect();
+        let of = |id: ProcId| new[id.index()];
+        let mut at = kept.iter();
+        self.processes.retain(|_| at.next() == Some(&true));
+        for process in &mut self.processes {
+            process.parent = process.parent.and_then(of);
+        }
+        self.rows.retain_mut(|row| of(row.process).map(|id| row.process = id).is_some());
+        self.waits.retain_mut(|wait| of(wait.process).map(|id| wait.process = id).is_some());
+        let zones = &mut self.host.other_zones;
+        zones.retain_mut(|(of_process, _)| of(*of_process).map(|id| *of_process = id).is_some());
+        new
     }
 }

@@ -195,19 +195,6 @@ impl Proof {
         matches!(self.outcome, Outcome::Proven { .. })
     }
 
-    /// How many calls went, and of how many; negative if there were more. `None` if they were not
-    /// counted in both arms.
-    pub fn gone(&self) -> Option<(i64, u64)> {
-        let (before, after) = self.calls?;
-        Some((before.least as i64 - after.least as i64, before.least))
-    }
-
-    /// Sum of the calls that rules predicted would go; `None` if no rule knows this change.
-    pub fn predicted(&self) -> Option<u64> {
-        let all = self.predictions.iter().map(|prediction| prediction.predicted);
-        (!self.predictions.is_empty()).then(|| all.sum())
-    }
-
     /// One of the measures.
     pub fn measure(&self, quantity: Quantity) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.quantity == quantity)

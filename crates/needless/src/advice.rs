@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use needless_environment::{open_regular, others_write};
 use needless_model::{Change, Profile, Remedy, Safety, brief, shorten};
 use needless_prove::can_make;
-use needless_report::{Advice, Saved, escape};
+use needless_report::{ReportFinding, Saved, escape};
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
@@ -41,18 +41,18 @@ fn trusted(context: &Context, path: &Path) -> Result<Saved> {
 }
 
 /// The first change of a finding that a tool could make.
-pub(crate) fn first(advice: &Advice) -> Option<&Change> {
-    let mut changes = advice.changes.iter();
-    changes.find(|(change, manual)| !manual && can_make(change)).map(|(change, _)| change)
+pub(crate) fn first(finding: &ReportFinding) -> Option<Change> {
+    let made = finding.changes().find(|(change, manual)| !manual && can_make(change));
+    made.map(|(change, _)| change)
 }
 
 /// What a report leaves to a person, as the end of a sentence: the first remedy of each finding.
-pub(crate) fn by_hand(findings: &[Advice], rules: &[String]) -> String {
-    let wanted = |advice: &&Advice| rules.is_empty() || rules.contains(&advice.rule);
+pub(crate) fn by_hand(findings: &[ReportFinding], rules: &[String]) -> String {
+    let wanted = |finding: &&ReportFinding| rules.is_empty() || rules.contains(&finding.rule);
     let texts =
-        findings.iter().filter(wanted).filter_map(|advice| match advice.changes.first()? {
+        findings.iter().filter(wanted).filter_map(|finding| match finding.changes().next()? {
             (Change::Manual(text), _) => {
-                Some(format!("{}: {}", named(&advice.rule), escape(&shorten(text, 300, 100))))
+                Some(format!("{}: {}", named(&finding.rule), escape(&shorten(&text, 300, 100))))
             }
             _ => None,
         });

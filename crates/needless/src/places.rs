@@ -1,13 +1,16 @@
 //! Where the variables that remedies name are set, or should be, for reports that point at files.
 
 use crate::context::Context;
-use needless_environment::{WrongVariable, origin_of_process, place_in_repository, repository_of};
+use needless_environment::{
+    RepositoryPlace, VALUE, WrongVariable, origin_of_process, place_in_repository, repository_of,
+};
 use needless_model::{Change, Finding, ProcId, Profile, Visibility};
+use needless_rules::FilePlace;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// File and line of the variable that each finding names, for its first process.
-pub(crate) type Places = BTreeMap<(String, ProcId), (String, u32)>;
+/// The place of the variable that each finding names, for its first process.
+pub(crate) type Places = BTreeMap<(String, ProcId), FilePlace>;
 
 /// Of findings about a command, `program`, that was run. It had our environment, so what sets a variable for us set it
 /// for the command.
@@ -40,9 +43,9 @@ pub(crate) fn of<'f>(
 #[derive(Default)]
 struct OurPlace {
     /// The file that sets it for us.
-    sets: Option<(String, u32)>,
+    sets: Option<FilePlace>,
     /// The file in which it belongs.
-    should: Option<(String, u32)>,
+    should: Option<FilePlace>,
 }
 
 impl OurPlace {
@@ -55,9 +58,10 @@ impl OurPlace {
         let mut mentions = origin.mentions.iter();
         let sets = mentions.find(|set| reaches(&set.reaches) && set.file.starts_with('/'));
         let should = origin.belongs.iter().find_map(|belongs| belongs.file.as_deref());
+        let place = |file: &str, line| FilePlace { file: below_here(file), line, by_hand: None };
         OurPlace {
-            sets: sets.map(|set| (below_here(&set.file), set.line.max(1))),
-            should: should.map(|file| (below_here(file), 1)),
+            sets: sets.map(|set| place(&set.file, set.line.max(1))),
+            should: should.map(|file| place(file, 1)),
         }
     }
 }
@@ -67,7 +71,7 @@ fn in_repository(
     profile: &Profile,
     id: ProcId,
     program: &str,
-) -> Option<(String, u32)> {
+) -> Option<FilePlace> {
     let change = finding.remedies.iter().find(|one| one.change.variable().is_some())?;
     let variable = change.change.variable()?;
     let process = profile.process(id);
@@ -84,11 +88,16 @@ fn in_repository(
             _ => &[],
         },
         is_set: had == Some(None) && matches!(change.change, Change::SetEnv { .. }),
+        to: match &change.change {
+            Change::SetEnv { value, .. } => Some(Some(value.as_deref().unwrap_or(VALUE))),
+            Change::UnsetEnv { .. } => Some(None),
+            _ => None,
+        },
         programs: &names,
     };
     let here = std::env::current_dir().ok()?;
-    let (file, line) = place_in_repository(&here, &wanted)?;
-    Some((below_here(file.to_str()?), line))
+    let RepositoryPlace { path, line, by_hand } = place_in_repository(&here, &wanted)?;
+    Some(FilePlace { file: below_here(path.to_str()?), line, by_hand })
 }
 
 /// Relative to the repository of the working directory, or to that directory where there is none: so does a code host

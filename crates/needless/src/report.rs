@@ -8,7 +8,7 @@ use crate::policy::Policy;
 use anyhow::Result;
 use needless_model::Profile;
 use needless_observe::Rights;
-use needless_report::{Details, Report, ReportFormat, Source, write};
+use needless_report::{Details, Report, ReportDocument, ReportFormat, Source, write};
 use std::ffi::OsString;
 
 /// Where a report goes and what it is judged by, checked before anything is observed.
@@ -72,17 +72,9 @@ impl<'a> Reporter<'a> {
         {
             verdict.places = places::of(verdict.findings.iter(), profile, program, context);
         }
-        let version = crate::VERSION;
-        let report = Report {
-            profile,
-            verdict: &verdict,
-            source,
-            top,
-            details,
-            command,
-            proof: None,
-            version,
-        };
+        let document = ReportDocument::of(profile, &verdict, &source, None, crate::VERSION);
+        let rows = Some((profile, &verdict));
+        let report = Report { document: &document, rows, top, details, command };
         judgement.end(emit(&report, outputs, format))
     }
 }
@@ -114,7 +106,7 @@ pub(crate) fn emit(
         let report = Report {
             command: if terminal { report.command } else { &[] },
             details: Details { end_first: terminal, ..report.details },
-            ..report.clone()
+            ..*report
         };
         let format = output.format(format);
         let one = output.emit(|out, style| write(out, &report, format, style));

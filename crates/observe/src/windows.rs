@@ -7,7 +7,6 @@ use crate::window::{Chosen, LOOK_EVERY, Who, begin, follow, place};
 use needless_ebpf::{Observed, Scope, Session, SessionError, SessionOptions};
 use needless_launch::{Asked, TerminationSignals};
 use needless_model::{ProcId, Profile, WatchList, status};
-use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -186,16 +185,16 @@ fn busy(observed: Observed) -> Observed {
             next = profile.process(id).parent;
         }
     }
-    let Some((_, part)) = profile.parts(|id| wanted[id.index()].then_some(())).next() else {
+    if !wanted.contains(&true) {
         return observed;
-    };
-    let new: HashMap<ProcId, ProcId> =
-        part.processes.iter().copied().zip((0..).map(ProcId)).collect();
-    let Observed { roots, cgroups, .. } = observed;
+    }
+    let Observed { mut profile, roots, cgroups, .. } = observed;
+    let new = profile.retain_processes(&wanted);
+    let of = |id: ProcId| new[id.index()];
     Observed {
-        profile: part.profile,
+        profile,
         stacks: Vec::new(),
-        roots: roots.into_iter().filter_map(|(id, root)| Some((*new.get(&id)?, root))).collect(),
-        cgroups: cgroups.into_iter().filter_map(|(id, n)| Some((*new.get(&id)?, n))).collect(),
+        roots: roots.into_iter().filter_map(|(id, root)| Some((of(id)?, root))).collect(),
+        cgroups: cgroups.into_iter().filter_map(|(id, n)| Some((of(id)?, n))).collect(),
     }
 }

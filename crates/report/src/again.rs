@@ -1,41 +1,36 @@
 //! What a user can paste to try the remedies of a report.
 
+use crate::document::{SafetyLevel, SourceKind};
 use crate::text::{escape, shell_os_word, shell_word};
-use crate::{Report, Source, summary};
-use needless_model::{Change, Safety};
+use crate::{Report, summary};
+use needless_model::Change;
 
 /// The command that runs the program again with the first remedy of each finding, if these are variables.
 pub(crate) fn again(report: &Report<'_>) -> Option<String> {
-    let Source::Run(program) = &report.source else { return None };
-    let mut variables: Vec<&str> = Vec::new();
+    let source = &report.document.source;
+    if source.kind != SourceKind::Run {
+        return None;
+    }
+    let mut variables: Vec<String> = Vec::new();
     let mut words = Vec::new();
     let mut options = Vec::new();
-    for finding in &report.verdict.findings {
+    for finding in &report.document.findings {
         let Some(remedy) = finding.remedies.first() else { continue };
-        if matches!(remedy.safety, Safety::Manual(_)) {
+        let change = remedy.change();
+        let Some(variable) = change.variable().map(str::to_owned) else { continue };
+        if remedy.safety == SafetyLevel::Manual || variables.contains(&variable) {
             continue;
         }
-        let (variable, word) = match &remedy.change {
-            Change::SetEnv { variable, value: Some(_) } => {
-                (variable, summary::change(&remedy.change))
-            }
-            Change::UnsetEnv { variable } => (variable, format!("-u {}", escape(variable))),
-            Change::WithoutEntries { variable, entries } => {
-                if !variables.contains(&variable.as_str()) {
-                    variables.push(variable);
-                    options.push(without(variable, entries));
-                }
-                continue;
-            }
+        match &change {
+            Change::SetEnv { value: Some(_), .. } => words.push((false, summary::change(&change))),
+            Change::UnsetEnv { .. } => words.push((true, format!("-u {}", escape(&variable)))),
+            Change::WithoutEntries { entries, .. } => options.push(without(&variable, entries)),
             _ => continue,
-        };
-        if !variables.contains(&variable.as_str()) {
-            variables.push(variable);
-            words.push((matches!(remedy.change, Change::UnsetEnv { .. }), word));
         }
+        variables.push(variable);
     }
     let command = match report.command {
-        [] => shell_word(program) + " …",
+        [] => shell_word(&source.name) + " …",
         words => words.iter().map(|word| shell_os_word(word)).collect::<Vec<_>>().join(" "),
     };
     // `prove` makes the new value, from the environment in which it runs.

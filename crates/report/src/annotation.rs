@@ -41,6 +41,14 @@ fn property(text: &str) -> String {
     data(&escape(text)).replace(':', "%3A").replace(',', "%2C")
 }
 
+/// A remedy, with what a person writes where no tool does it.
+pub(crate) fn with_line(fix: &str, by_hand: Option<&str>) -> String {
+    match by_hand {
+        Some(by_hand) => format!("{fix}: {}", escape(by_hand)),
+        None => fix.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

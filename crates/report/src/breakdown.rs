@@ -1,8 +1,10 @@
 //! All calls by service, program, function and call, each with what became of it: for pictures.
 
-use crate::Report;
+use crate::document::{PartKind, ReportPart};
+use crate::json::Micros;
 use crate::stacks::{Weight, shares};
-use needless_model::{CallSite, Row};
+use needless_model::{CallSite, Profile, Row};
+use needless_rules::Account;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -12,8 +14,8 @@ const PARTS: usize = 240;
 const OTHERS: usize = 40;
 
 /// What became of calls.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cause {
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
     /// Nothing is known against them.
     Needed,
     /// This rule says that they are needless.
@@ -24,33 +26,19 @@ pub(crate) enum Cause {
 
 /// Where calls come from, from the outside to the inside; `None` where it is not known, or where calls of several
 /// places are one part.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Origin {
-    /// The service, where services were looked up.
-    pub(crate) service: Option<String>,
-    /// The program.
-    pub(crate) program: Option<String>,
-    /// The place in the program, where sampled.
-    pub(crate) site: Option<String>,
-    /// The kernel's name of the call.
-    pub(crate) call: Option<String>,
-}
-
-/// Calls of one origin with one fate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) origin: Origin,
-    pub(crate) cause: Cause,
-    pub(crate) weight: Weight,
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Origin {
+    service: Option<String>,
+    program: Option<String>,
+    site: Option<String>,
+    call: Option<String>,
 }
 
 type Sums = BTreeMap<(Origin, Cause), Weight>;
 
 /// The parts, those with most calls first. Their sum is that of the account.
-pub(crate) fn breakdown(report: &Report<'_>) -> Vec<Part> {
-    let profile = report.profile;
+pub(crate) fn breakdown(profile: &Profile, account: &Account) -> Vec<ReportPart> {
     let mut fates: Vec<Vec<(Cause, u64)>> = vec![Vec::new(); profile.rows.len()];
-    let account = &report.verdict.account;
     for share in &account.shares {
         let cause = match share.claim {
             Some(at) => Cause::Needless(account.claims[at].rule.to_string()),
@@ -83,10 +71,20 @@ pub(crate) fn breakdown(report: &Report<'_>) -> Vec<Part> {
         }
     }
     let sums = limited(sums, PARTS, |origin| Origin { site: None, call: None, ..origin });
-    let parts = sums.into_iter().map(|((origin, cause), weight)| Part { origin, cause, weight });
-    let mut parts: Vec<Part> = parts.collect();
-    parts.sort_by_key(|part| Reverse(part.weight.calls));
+    let mut parts: Vec<ReportPart> = sums.into_iter().map(part).collect();
+    parts.sort_by_key(|part| Reverse(part.calls));
     parts
+}
+
+fn part(((origin, cause), weight): ((Origin, Cause), Weight)) -> ReportPart {
+    let Origin { service, program, site, call } = origin;
+    let (kind, rule) = match cause {
+        Cause::Needed => (PartKind::Needed, None),
+        Cause::Needless(rule) => (PartKind::Needless, Some(rule)),
+        Cause::Unexplained => (PartKind::Unexplained, None),
+    };
+    let kernel_us = (weight.kernel_ns > 0).then_some(Micros(weight.kernel_ns));
+    ReportPart { service, program, site, call, kind, rule, calls: weight.calls, kernel_us }
 }
 
 /// Shares calls of a row out among its sampled sites.

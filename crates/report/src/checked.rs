@@ -2,6 +2,7 @@
 
 use crate::check::json::{CheckCause, CheckCount, CheckDocument, CheckFinding};
 use crate::check_text::{allowed, range};
+use crate::document::ReportFinding;
 use crate::summary;
 use crate::text::{count, escape, list};
 use needless_model::Profile;
@@ -80,13 +81,14 @@ fn cause(check: &Check<'_>, from: &Cause) -> CheckCause {
     let rule = finding.map(|finding| finding.rule.to_string());
     let found = finding.map(|finding| {
         let set_at = check.verdict.place_of(finding);
-        let program = finding.processes.first();
+        let finding = ReportFinding::of(finding, check.profile);
         CheckFinding {
-            who: summary::who(finding, check.profile),
-            headline: summary::headline(finding),
-            program: program.and_then(|id| check.profile.process(*id).exe.clone()),
-            file: set_at.map(|(file, _)| file.to_owned()),
-            line: set_at.map(|(_, line)| line.into()),
+            who: summary::who(&finding),
+            headline: summary::headline(&finding),
+            program: finding.process.exe,
+            file: set_at.map(|place| place.file.clone()),
+            line: set_at.map(|place| place.line.into()),
+            by_hand: set_at.and_then(|place| place.by_hand.clone()),
         }
     });
     CheckCause {

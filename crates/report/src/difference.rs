@@ -1,7 +1,9 @@
 //! Two captures compared, and what several formats of a comparison share.
 
+use crate::diff::json::{DiffDocument, DiffRate, DiffSide};
+use crate::proof::json::ChangedRow;
 use crate::text::{duration, escape, number};
-use needless_model::{Compared, PROVEN_FALL, RowChange, Snapshot, compare};
+use needless_model::{Compared, PROVEN_FALL, Snapshot, compare};
 
 /// How many rows of each kind are shown to a person.
 pub(crate) const SHOWN: usize = 10;
@@ -30,8 +32,8 @@ impl Difference<'_> {
 }
 
 /// Groups the rows: new, gone, with more calls, with fewer calls.
-pub(crate) fn kinds(rows: &[RowChange]) -> [(&'static str, Vec<&RowChange>); 4] {
-    let kind = |is: fn(&RowChange) -> bool| rows.iter().filter(|row| is(row)).collect();
+pub(crate) fn kinds(rows: &[ChangedRow]) -> [(&'static str, Vec<&ChangedRow>); 4] {
+    let kind = |is: fn(&ChangedRow) -> bool| rows.iter().filter(|row| is(row)).collect();
     [
         ("came", kind(|row| row.before == 0)),
         ("went", kind(|row| row.after == 0)),
@@ -41,15 +43,16 @@ pub(crate) fn kinds(rows: &[RowChange]) -> [(&'static str, Vec<&RowChange>); 4] 
 }
 
 /// The sentences before the figures.
-pub(crate) fn head(difference: &Difference<'_>) -> Vec<String> {
-    let Difference { before, after, service } = *difference;
+pub(crate) fn head(difference: &DiffDocument) -> Vec<String> {
+    let DiffDocument { before, after, proven, rates, .. } = difference;
     let mut lines = Vec::new();
-    if service {
-        let word = if difference.proven() { "proven" } else { "not proven" };
-        lines.push(format!("needless prove: {word}: {}", why(difference)));
+    if let Some(proven) = *proven {
+        let word = if proven { "proven" } else { "not proven" };
+        lines.push(format!("needless prove: {word}: {}", why(proven, rates)));
     }
-    let of = |one: &Snapshot| {
-        let window = one.window_ns.map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
+    let of = |one: &DiffSide| {
+        let window = one.window_s.map(|length| format!(" in {}", duration(length.0)));
+        let window = window.unwrap_or_default();
         format!("{} calls{window} ({})", number(one.calls), escape(&one.name))
     };
     lines.push(format!("before: {}", of(before)));
@@ -69,16 +72,15 @@ pub(crate) fn head(difference: &Difference<'_>) -> Vec<String> {
     lines
 }
 
-fn why(difference: &Difference<'_>) -> String {
-    let measures = compare(difference.before, difference.after);
+fn why(proven: bool, rates: &[DiffRate]) -> String {
     let least = PROVEN_FALL * 100.0;
-    let by = match measures.iter().find(|measure| measure.per == "request") {
+    let by = match rates.iter().find(|measure| measure.per == "request") {
         Some(_) => "per request",
         None => {
             "per second and, where known, per second of CPU; the load may have been different: --per COMMAND counts requests"
         }
     };
-    let fell = if difference.proven() { "fell" } else { "did not fall" };
+    let fell = if proven { "fell" } else { "did not fall" };
     format!(
         "calls {fell} by {least:.0} % or more {by}. There is one window of each, so chance is not computed."
     )
@@ -86,40 +88,43 @@ fn why(difference: &Difference<'_>) -> String {
 
 /// The rates of a shorter observation say more about how a program starts than about how it runs.
 const LEAST_WINDOW: u64 = 1_000_000_000;
-/// [`Compared::per`] of sums, which are not rates.
+/// [`DiffRate::per`] of sums, which are not rates.
 pub(crate) const IN_ALL: &str = "in all";
 
 /// The rates of two windows over a service; of other captures the sums, and rates if both captures are long
 /// enough.
-pub(crate) fn figures(Difference { before, after, service }: &Difference<'_>) -> Vec<Compared> {
-    let mut figures = compare(before, after);
-    if *service {
+pub(crate) fn figures(difference: &DiffDocument) -> Vec<DiffRate> {
+    let DiffDocument { before, after, .. } = difference;
+    let mut figures = difference.rates.clone();
+    if difference.proven.is_some() {
         return figures;
     }
-    let short = |one: &Snapshot| one.window_ns.is_some_and(|ns| ns < LEAST_WINDOW);
+    let short = |one: &DiffSide| one.window_s.is_some_and(|length| length.0 < LEAST_WINDOW);
     if short(before) || short(after) {
         figures.retain(|figure| figure.per == "request");
     }
     if before.complete == after.complete {
-        let all = Compared { per: IN_ALL, before: before.calls as f64, after: after.calls as f64 };
+        let (before, after) = (before.calls as f64, after.calls as f64);
+        let all = DiffRate { per: IN_ALL.to_owned(), before, after };
         figures.insert(0, all);
     }
     figures
 }
 
-pub(crate) fn values(Compared { per, before, after }: &Compared) -> [String; 2] {
-    [*before, *after].map(|n| if *per == IN_ALL { number(n as u64) } else { format!("{n:.2}") })
+pub(crate) fn values(DiffRate { per, before, after }: &DiffRate) -> [String; 2] {
+    [*before, *after].map(|n| if per == IN_ALL { number(n as u64) } else { format!("{n:.2}") })
 }
 
 /// `497.50 → 0.27 calls per second (-99.9 %)`.
-pub(crate) fn rate(compared: &Compared) -> String {
-    let Compared { per, before, after } = compared;
+pub(crate) fn rate(compared: &DiffRate) -> String {
+    let DiffRate { per, before, after } = compared;
     let change = if *before > 0.0 {
         format!(" ({:+.1} %)", (after / before - 1.0) * 100.0)
     } else {
         String::new()
     };
     let [was, is] = values(compared);
-    let of = if *per == IN_ALL { String::from("calls") } else { format!("calls per {per}") };
+    let of =
+        if per == IN_ALL { String::from("calls") } else { format!("calls per {}", escape(per)) };
     format!("{was} → {is} {of}{change}")
 }

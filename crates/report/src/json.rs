@@ -3,8 +3,9 @@
 use crate::text::harmful;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use schemars::{JsonSchema, Schema};
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -18,7 +19,7 @@ macro_rules! mirror {
         }
     ) => {
         $(#[doc = $doc])*
-        #[derive(Clone, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "snake_case")]
         #[schemars(rename = $title)]
         pub(crate) enum $name {
@@ -81,6 +82,50 @@ pub(crate) fn print(out: &mut dyn Write, document: &impl Serialize) -> io::Resul
     safe.push('\n');
     out.write_all(safe.as_bytes())
 }
+
+/// A time in nanoseconds that a document has in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "f64", into = "f64")]
+pub(crate) struct Micros(pub(crate) u64);
+
+/// A time in nanoseconds that a document has in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "f64", into = "f64")]
+pub(crate) struct Seconds(pub(crate) u64);
+
+/// Makes a type of times a number of the schema.
+macro_rules! is_number {
+    ($type:ident, $written:ident, $read:ident) => {
+        impl From<f64> for $type {
+            fn from(number: f64) -> $type {
+                $type($read(number))
+            }
+        }
+
+        impl From<$type> for f64 {
+            fn from($type(ns): $type) -> f64 {
+                $written(ns)
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                f64::json_schema(generator)
+            }
+        }
+    };
+}
+
+is_number!(Micros, micros, of_micros);
+is_number!(Seconds, seconds, nanoseconds);
 
 pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
@@ -151,7 +196,8 @@ mod tests {
             ..Proof::begun("true", &[], Backend::Ebpf)
         };
         let mut text = Vec::new();
-        crate::write_proof(&mut text, &proof, "1", ProofFormat::Json, PLAIN).unwrap();
+        crate::write_proof(&mut text, &ProofDocument::of(&proof, "1"), ProofFormat::Json, PLAIN)
+            .unwrap();
         comes_back::<ProofDocument>(&text);
     }
 
@@ -167,7 +213,8 @@ mod tests {
         };
         let difference = Difference { before: &side(7), after: &side(3), service: true };
         let mut text = Vec::new();
-        crate::write_diff(&mut text, &difference, "1", ProofFormat::Json, PLAIN).unwrap();
+        crate::write_diff(&mut text, &DiffDocument::of(&difference, "1"), ProofFormat::Json, PLAIN)
+            .unwrap();
         comes_back::<DiffDocument>(&text);
     }
 
@@ -211,7 +258,13 @@ mod tests {
             not_looked_at: vec!["PAM modules".into()],
         };
         let mut text = Vec::new();
-        crate::write_origin(&mut text, &origin, "1", OriginFormat::Json, PLAIN).unwrap();
+        crate::write_origin(
+            &mut text,
+            &OriginDocument::of(&origin, "1"),
+            OriginFormat::Json,
+            PLAIN,
+        )
+        .unwrap();
         comes_back::<OriginDocument>(&text);
     }
 }

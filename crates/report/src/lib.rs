@@ -17,6 +17,7 @@ mod checked;
 mod columns;
 mod difference;
 mod doctor_text;
+mod document;
 mod explain;
 mod html;
 mod json;
@@ -35,7 +36,7 @@ mod time;
 mod window_text;
 mod windows;
 
-use needless_model::{Profile, Proof, Provenance, Snapshot};
+use needless_model::{Profile, Snapshot};
 use needless_rules::{Declared, Scale, Verdict};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -45,18 +46,17 @@ use std::str::FromStr;
 pub use account::unexplained_line;
 pub use check::json::{CHECK_SCHEMA, CheckDocument, check_schema};
 pub use checked::Check;
-pub use diff::json::{DIFF_SCHEMA, diff_schema};
+pub use diff::json::{DIFF_SCHEMA, DiffDocument, diff_schema};
 pub use difference::Difference;
 pub use doctor_text::{DoctorCheck, doctor};
+pub use document::{ReportDocument, ReportFinding, ReportProcess, SCHEMA, schema};
 pub use explain::explain;
 pub use formats::has_ending;
 pub use html::tables::write_tables;
-pub use origin::json::{ORIGIN_SCHEMA, origin_schema};
-pub use proof::json::{PROOF_SCHEMA, proof_schema};
-pub use report::json::restore::SavedReport;
-pub use report::json::{SCHEMA, schema};
+pub use origin::json::{ORIGIN_SCHEMA, OriginDocument, origin_schema};
+pub use proof::json::{PROOF_SCHEMA, ProofDocument, proof_schema};
 pub use report::profile::{PROFILE_SCHEMA, profile_schema, write_snapshot};
-pub use saved::{Advice, Saved, SavedProcess, read_saved};
+pub use saved::{Saved, read_saved};
 pub use shown::{Document, read_document};
 pub use summary::change;
 pub use table::Table;
@@ -115,9 +115,9 @@ formats! {
         Json: json, "json";
     }
     /// Writes a proof.
-    write_proof in proof (proof: &Proof, version: &str);
+    write_proof in proof (proof: &ProofDocument);
     /// Writes a comparison.
-    write_diff in diff (difference: &Difference<'_>, version: &str);
+    write_diff in diff (difference: &DiffDocument);
 }
 
 formats! {
@@ -178,7 +178,7 @@ formats! {
     }
     /// Writes where a variable comes from: the answer, the processes, the files, where to change it, what could
     /// not be read.
-    write_origin in origin (origin: &Provenance, version: &str);
+    write_origin in origin (origin: &OriginDocument);
 }
 
 formats! {
@@ -205,15 +205,13 @@ pub trait DocumentFormat: Copy + FromStr<Err = String> {
     fn of_path(path: &Path) -> Option<Self>;
 }
 
-/// What a report contains.
-#[derive(Clone, Debug)]
+/// A report, and how much of it to write.
+#[derive(Clone, Copy)]
 pub struct Report<'a> {
-    /// What was seen.
-    pub profile: &'a Profile,
-    /// Which calls are needless.
-    pub verdict: &'a Verdict,
-    /// Where the profile comes from.
-    pub source: Source,
+    /// What it says.
+    pub document: &'a ReportDocument,
+    /// What the document was made from, for the formats that need every row; `None` where it was read from a file.
+    pub rows: Option<(&'a Profile, &'a Verdict)>,
     /// How many remedies to show, most expensive first; 0: all. Formats for other tools have all.
     pub top: Option<usize>,
     /// What the user wants to see besides.
@@ -221,10 +219,6 @@ pub struct Report<'a> {
     /// The command that was run, with its arguments, which may hold secrets: only for a report on the terminal of the
     /// user who typed them. Empty otherwise.
     pub command: &'a [OsString],
-    /// The proof of the remedies, if the user asked for one.
-    pub proof: Option<&'a Proof>,
-    /// The version of needless that writes it.
-    pub version: &'a str,
 }
 
 /// How much a report for people shows.
@@ -254,10 +248,15 @@ pub enum Source {
 impl Source {
     /// What times of this observation are compared with.
     pub fn scale(&self, profile: &Profile) -> Scale {
-        match window_text::is_window(self) {
+        match self.is_window() {
             true => Scale::of_window(profile),
             false => Scale::of_run(profile),
         }
+    }
+
+    /// Whether it is a window of time over processes that run before and after it.
+    pub(crate) fn is_window(&self) -> bool {
+        matches!(self, Source::Attach(_) | Source::Host)
     }
 
     /// What was observed, in a word or two.

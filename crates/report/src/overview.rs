@@ -1,8 +1,9 @@
 //! The overview of a report: a table with one line for each remedy, and the small ones.
 
+use crate::document::{ReportFinding, ReportRemedy};
 use crate::text::{Tint, count, cut, duration, escape, number, percent, row};
 use crate::{Report, Style, summary};
-use needless_model::{Change, Finding, Profile, Stage};
+use needless_model::{Change, Stage};
 use needless_rules::{Amount, Scale, by_remedy};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -23,7 +24,7 @@ const GAPS: usize = 8;
 /// One remedy: what is found that it helps against.
 pub(crate) struct Line<'a> {
     /// Most expensive first. Never empty.
-    pub(crate) findings: Vec<&'a Finding>,
+    pub(crate) findings: Vec<&'a ReportFinding>,
     pub(crate) saves: Amount,
     pub(crate) precision: Precision,
 }
@@ -45,9 +46,9 @@ impl Precision {
     }
 
     /// Of what a finding saves.
-    pub(crate) fn of_finding(finding: &Finding) -> Precision {
-        let estimated = finding.estimated || finding.user_ns.is_some();
-        match (finding.stage, finding.kernel_ns) {
+    pub(crate) fn of_finding(finding: &ReportFinding) -> Precision {
+        let estimated = finding.estimated || finding.user_us.is_some();
+        match (finding.stage(), finding.kernel_us) {
             (_, None) => Precision::Measured,
             (Stage::Seen, Some(_)) => Precision::AtMost,
             (_, Some(_)) => Precision::of(estimated),
@@ -83,15 +84,10 @@ pub(crate) struct Overview<'a> {
     pub(crate) small: Vec<Line<'a>>,
 }
 
-/// What the times of a report are compared with.
-pub(crate) fn scale(report: &Report<'_>) -> Scale {
-    report.source.scale(report.profile)
-}
-
 impl<'a> Overview<'a> {
     pub(crate) fn of(report: &Report<'a>) -> Overview<'a> {
-        let scale = scale(report);
-        let lines = by_remedy(&report.verdict.findings).into_iter().map(|findings| Line {
+        let scale = report.document.scale();
+        let lines = by_remedy(&report.document.findings).into_iter().map(|findings| Line {
             saves: scale.saves(&findings),
             precision: findings
                 .iter()
@@ -100,7 +96,7 @@ impl<'a> Overview<'a> {
                 .unwrap_or(Precision::Measured),
             findings,
         });
-        let (small, large) = lines.partition(|line| scale.is_small_remedy(&line.findings));
+        let (small, large) = lines.partition(|line| line.findings[0].small);
         Overview { large, small }
     }
 
@@ -134,7 +130,7 @@ impl<'a> Overview<'a> {
         if shown.is_empty() {
             return Ok(());
         }
-        let scale = scale(report);
+        let scale = report.document.scale();
         let mut cells = vec![[
             heading(&scale),
             "calls".to_owned(),
@@ -158,7 +154,7 @@ impl<'a> Overview<'a> {
         let fix = widest(&cells, 4).min(FIX);
         let who = style.width.saturating_sub(others + fix).clamp(8, WHO);
         for (cells, line) in cells[1..].iter_mut().zip(shown) {
-            cells[3] = cut(&line.who(report.profile, who), who);
+            cells[3] = cut(&line.who(who), who);
         }
         let widths: Vec<usize> = (0..5).map(|at| widest(&cells, at)).collect();
         for (at, line) in cells.iter().enumerate() {
@@ -187,7 +183,7 @@ impl<'a> Overview<'a> {
         }
         writeln!(out, "small:")?;
         for line in listed {
-            writeln!(out, "  {}", cut(&line.in_short(report.profile), style.width - 2))?;
+            writeln!(out, "  {}", cut(&line.in_short(), style.width - 2))?;
         }
         match more_small(rest) {
             Some(more) => writeln!(out, "  {more}: --full shows all"),
@@ -247,36 +243,31 @@ pub(crate) fn columns_of_time(scale: &Scale, line: &Line<'_>) -> String {
 impl Line<'_> {
     /// `tz-unset`, `locale-spelling, …` of several.
     pub(crate) fn rules(&self) -> String {
-        let mut rules: Vec<&str> = Vec::new();
-        for finding in &self.findings {
-            if !rules.contains(&&*finding.rule) {
-                rules.push(&finding.rule);
-            }
-        }
-        match rules.len() {
-            1 => rules[0].to_owned(),
-            _ => format!("{}, …", rules[0]),
+        let first = self.findings[0];
+        match self.findings.iter().all(|finding| finding.rule == first.rule) {
+            true => first.rule_name(),
+            false => format!("{}, …", first.rule_name()),
         }
     }
 
     /// What to do, as far as it is one line.
     pub(crate) fn fix(&self) -> String {
-        match self.findings[0].remedies.first().map(|remedy| &remedy.change) {
+        match self.findings[0].remedies.first().map(ReportRemedy::change) {
             None => "not known".to_owned(),
             // The entries are in the details.
             Some(Change::WithoutEntries { variable, .. }) => {
-                format!("shorten {}", escape(variable))
+                format!("shorten {}", escape(&variable))
             }
-            Some(change) => summary::change(change),
+            Some(change) => summary::change(&change),
         }
     }
 
     /// The services, or programs without one, most expensive first: `a6, a7, a8 and 6 more`, of
     /// which as many are named as fit into `room`.
-    pub(crate) fn who(&self, profile: &Profile, room: usize) -> String {
+    pub(crate) fn who(&self, room: usize) -> String {
         let mut names: Vec<String> = Vec::new();
         for finding in &self.findings {
-            for name in names_of(finding, profile) {
+            for name in names_of(finding) {
                 if !names.contains(&name) {
                     names.push(name);
                 }
@@ -295,26 +286,26 @@ impl Line<'_> {
     }
 
     /// `31 µs, 12 calls: locale-spelling of bash, ls and 8 more; fix: LANG=C.utf8`.
-    pub(crate) fn in_short(&self, profile: &Profile) -> String {
+    pub(crate) fn in_short(&self) -> String {
         let time = self
             .saves
             .time_ns()
             .map_or_else(String::new, |ns| format!("{}{}, ", self.precision.words(), duration(ns)));
         let calls = count(self.saves.calls, "call", "calls");
-        let who = self.who(profile, WHO);
+        let who = self.who(WHO);
         format!("{time}{calls}: {} of {who}; fix: {}", self.rules(), self.fix())
     }
 }
 
 /// Who a finding is about: its service, else its programs, those with most processes first.
-fn names_of(finding: &Finding, profile: &Profile) -> Vec<String> {
+fn names_of(finding: &ReportFinding) -> Vec<String> {
     if let Some(service) = &finding.service {
         let name = service.strip_suffix(".service").unwrap_or(service);
         return vec![escape(name).into_owned()];
     }
     let mut titles: BTreeMap<String, u64> = BTreeMap::new();
-    for id in &finding.processes {
-        *titles.entry(profile.process(*id).title()).or_default() += 1;
+    for program in &finding.exes {
+        *titles.entry(program.title()).or_default() += program.processes;
     }
     let mut titles: Vec<(String, u64)> = titles.into_iter().collect();
     titles.sort_by_key(|(_, processes)| std::cmp::Reverse(*processes));

@@ -1,11 +1,12 @@
 //! What several formats of a proof share.
 
-use crate::summary;
+use crate::proof::json::{
+    ChangedRow, CountRange, ProofBody, ProofMeasure, ProofOutcome, ProofPrediction, ProofQuantity,
+};
 use crate::text::{count, duration, escape, list, number, percent};
-use needless_model::{Counted, Measure, Outcome, Proof, Quantity, RowChange};
 
 /// With fewer pairs there is no statement about the quantities.
-const LEAST_PAIRS: usize = 6;
+const LEAST_PAIRS: u64 = 6;
 /// How many rows of calls are shown to a person.
 pub(crate) const SHOWN: usize = 6;
 
@@ -20,7 +21,7 @@ pub(crate) struct Figure {
 }
 
 /// The proof in one line, for a concise report.
-pub(crate) fn line(proof: &Proof) -> String {
+pub(crate) fn line(proof: &ProofBody) -> String {
     let calls = calls(proof).map_or_else(String::new, |calls| format!("; calls {calls}"));
     format!(
         "needless prove: {} with {}: {}{calls}",
@@ -31,29 +32,30 @@ pub(crate) fn line(proof: &Proof) -> String {
 }
 
 /// The verdict in a word or two, and why.
-pub(crate) fn verdict(proof: &Proof) -> (&'static str, String) {
-    let (word, why) = match &proof.outcome {
-        Outcome::Differs(how) => {
+pub(crate) fn verdict(proof: &ProofBody) -> (&'static str, String) {
+    let reason = proof.reason.as_deref().unwrap_or_default();
+    let (word, why) = match (proof.outcome, proof.calls_fell, proof.cpu_fell) {
+        (ProofOutcome::Differs, ..) => {
             return (
                 "the program behaves differently: nothing is proven",
                 format!(
-                    "{how}. Output that always differs can be left out of the comparison with --ignore-output REGEX."
+                    "{reason}. Output that always differs can be left out of the comparison with --ignore-output REGEX."
                 ),
             );
         }
-        Outcome::NotProven(why) => return ("not proven", why.clone()),
-        Outcome::Proven { calls: true, cpu: true } => {
+        (ProofOutcome::NotProven, ..) => return ("not proven", reason.to_owned()),
+        (ProofOutcome::Proven, true, true) => {
             ("proven", "calls fell, counted, and CPU time fell, beyond chance")
         }
-        Outcome::Proven { calls: true, cpu: false } if proof.measures.is_empty() => (
+        (ProofOutcome::Proven, true, false) if proof.measures.is_empty() => (
             "proven in calls; not proven in CPU time",
             "calls fell, counted; CPU time was not measured",
         ),
-        Outcome::Proven { calls: true, cpu: false } => (
+        (ProofOutcome::Proven, true, false) => (
             "proven in calls; not proven in CPU time",
             "calls fell, counted; CPU time shows no difference beyond chance",
         ),
-        Outcome::Proven { calls: false, .. } => {
+        (ProofOutcome::Proven, false, _) => {
             ("proven in CPU time", "CPU time fell, beyond chance, though calls did not")
         }
     };
@@ -61,16 +63,16 @@ pub(crate) fn verdict(proof: &Proof) -> (&'static str, String) {
 }
 
 /// `TZ=UTC and unset LANG`.
-pub(crate) fn changes(proof: &Proof) -> String {
+pub(crate) fn changes(proof: &ProofBody) -> String {
     if proof.changes.is_empty() {
         return "none".to_owned();
     }
-    let all: Vec<String> = proof.changes.iter().map(summary::change).collect();
+    let all: Vec<String> = proof.changes.iter().map(|change| escape(change).into_owned()).collect();
     list(&all)
 }
 
 /// `9 → 0  newfstatat("/etc/localtime") ok`.
-pub(crate) fn changed(row: &RowChange) -> String {
+pub(crate) fn changed(row: &ChangedRow) -> String {
     let about = match row.path.as_str() {
         "" => String::new(),
         path => format!("(\"{}\")", escape(path)),
@@ -86,8 +88,8 @@ pub(crate) fn changed(row: &RowChange) -> String {
 }
 
 /// `71 → 62, 9 gone (12.7 %)`.
-pub(crate) fn calls(proof: &Proof) -> Option<String> {
-    let (before, after) = proof.calls?;
+pub(crate) fn calls(proof: &ProofBody) -> Option<String> {
+    let (before, after) = proof.calls()?;
     let (gone, of) = proof.gone()?;
     let what = match gone {
         0 => "none gone".to_owned(),
@@ -97,7 +99,7 @@ pub(crate) fn calls(proof: &Proof) -> Option<String> {
     Some(format!("{} → {}: {what}", range(before), range(after)))
 }
 
-fn range(counted: Counted) -> String {
+fn range(counted: CountRange) -> String {
     if counted.least == counted.most {
         return number(counted.least);
     }
@@ -110,12 +112,13 @@ fn share(part: i64, of: u64) -> String {
 
 /// The predictions of the rules beside what was counted: one sentence for all, one for each rule if there are
 /// several, and one about time.
-pub(crate) fn predictions(proof: &Proof) -> Vec<String> {
+pub(crate) fn predictions(proof: &ProofBody) -> Vec<String> {
     let (Some(predicted), Some((gone, _))) = (proof.predicted(), proof.gone()) else {
         return Vec::new();
     };
     let went: i64 = proof.predictions.iter().map(|p| p.went).sum();
-    let rules: Vec<&str> = proof.predictions.iter().map(|p| &*p.rule).collect();
+    let rule = |p: &ProofPrediction| escape(&p.rule).into_owned();
+    let rules: Vec<String> = proof.predictions.iter().map(rule).collect();
     let others = match gone - went {
         0 => String::new(),
         1.. => format!("; {} others went with them", number((gone - went).unsigned_abs())),
@@ -130,15 +133,17 @@ pub(crate) fn predictions(proof: &Proof) -> Vec<String> {
     )];
     if proof.predictions.len() > 1 {
         all.extend(proof.predictions.iter().map(|p| {
-            format!("{}: {} predicted, {} went", p.rule, number(p.predicted), signed(p.went))
+            format!("{}: {} predicted, {} went", rule(p), number(p.predicted), signed(p.went))
         }));
     }
-    let kernel: Option<u64> = proof.predictions.iter().map(|p| p.kernel_ns).sum();
-    let user = proof.predictions.iter().filter_map(|p| p.user_ns).reduce(u64::saturating_add);
+    let kernel: Option<u64> = proof.predictions.iter().map(|p| p.kernel_us.map(|us| us.0)).sum();
+    let user = proof.predictions.iter().filter_map(|p| p.user_us).map(|us| us.0);
+    let user = user.reduce(u64::saturating_add);
     let user = user.map(|ns| {
         format!(" and {} of its own work, by what its runtime takes for each", duration(ns))
     });
-    if let (Some(ns), Some(cpu)) = (kernel.filter(|ns| *ns > 0), proof.measure(Quantity::Cpu)) {
+    let cpu = proof.measures.iter().find(|measure| measure.quantity == ProofQuantity::Cpu);
+    if let (Some(ns), Some(cpu)) = (kernel.filter(|ns| *ns > 0), cpu) {
         let measured = (cpu.difference * 1e9).round();
         let by = duration(measured.abs() as u64);
         all.push(format!(
@@ -178,34 +183,36 @@ fn agreement(predicted: u64, went: i64) -> String {
 }
 
 /// Why it ended early, if it did, then the warnings.
-pub(crate) fn notes(proof: &Proof) -> Vec<String> {
+pub(crate) fn notes(proof: &ProofBody) -> Vec<String> {
     let failure =
         proof.failure.iter().map(|why| format!("It could not be measured to its end: {why}."));
     failure.chain(proof.warnings.iter().cloned()).collect()
 }
 
 /// The table of measures.
-pub(crate) fn figures(proof: &Proof) -> Vec<Figure> {
-    proof.measures.iter().map(|measure| figure(measure, proof)).collect()
+pub(crate) fn figures(proof: &ProofBody) -> Vec<Figure> {
+    proof.measures.iter().filter_map(|measure| figure(measure, proof)).collect()
 }
 
-fn figure(measure: &Measure, proof: &Proof) -> Figure {
+/// `None` for a quantity that this version does not know.
+fn figure(measure: &ProofMeasure, proof: &ProofBody) -> Option<Figure> {
     let (name, unit): (_, fn(f64) -> String) = match measure.quantity {
-        Quantity::Cpu => ("CPU time", time),
-        Quantity::System => ("  in the kernel", time),
-        Quantity::User => ("  in user mode", time),
-        Quantity::Wall => ("wall clock", time),
-        Quantity::Faults => ("page faults", plain),
-        Quantity::Switches => ("switches", plain),
-        Quantity::Peak => ("peak memory", memory),
+        ProofQuantity::Cpu => ("CPU time", time),
+        ProofQuantity::System => ("  in the kernel", time),
+        ProofQuantity::User => ("  in user mode", time),
+        ProofQuantity::Wall => ("wall clock", time),
+        ProofQuantity::Faults => ("page faults", plain),
+        ProofQuantity::Switches => ("switches", plain),
+        ProofQuantity::Peak => ("peak memory", memory),
+        ProofQuantity::Other => return None,
     };
     let relative = |value: f64| value / measure.before * 100.0;
     let known = measure.before > 0.0;
-    let (low, high) = measure.interval;
+    let (low, high) = (measure.low, measure.high);
     // Within a tenth, since resident memory varies a little.
-    let hidden = measure.quantity == Quantity::Peak
+    let hidden = measure.quantity == ProofQuantity::Peak
         && measure.before.max(measure.after) < proof.peak_floor_kib as f64 * 1.1;
-    Figure {
+    Some(Figure {
         name,
         before: unit(measure.before),
         after: unit(measure.after),
@@ -226,7 +233,7 @@ fn figure(measure: &Measure, proof: &Proof) -> Figure {
         } else {
             "no difference shown"
         },
-    }
+    })
 }
 
 fn time(seconds: f64) -> String {

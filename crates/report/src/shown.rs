@@ -2,14 +2,12 @@
 
 use crate::check::json::{CHECK_SCHEMA, CheckDocument};
 use crate::diff::json::{DIFF_SCHEMA, DiffDocument};
+use crate::document::{ReportDocument, SCHEMA};
 use crate::origin::json::{ORIGIN_SCHEMA, OriginDocument};
-use crate::proof::json::{PROOF_SCHEMA, ProofDocument};
-use crate::report::json::SCHEMA;
-use crate::report::json::document::ReportDocument;
-use crate::report::json::restore::SavedReport;
+use crate::proof::json::{PROOF_SCHEMA, ProofBody, ProofDocument};
 use crate::report::profile::{PROFILE_SCHEMA, ProfileDocument};
 use crate::text::list;
-use needless_model::{Proof, Provenance, Snapshot, parser_message, quote};
+use needless_model::{Snapshot, parser_message, quote};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -17,26 +15,17 @@ use serde_json::Value;
 /// A document, with the version of needless that wrote it.
 pub enum Document {
     /// A report of `run`, `attach`, `host` or `read`.
-    Report(Box<SavedReport>),
+    Report(Box<ReportDocument>),
     /// Every row of one, or a window that `prove --save-before` wrote.
     Profile(Box<Snapshot>, String),
     /// A proof.
-    Proof(Box<Proof>, String),
+    Proof(Box<ProofDocument>),
     /// A comparison.
-    Diff {
-        /// The one, with the rows that differ.
-        before: Box<Snapshot>,
-        /// The other.
-        after: Box<Snapshot>,
-        /// Whether these are windows over a service.
-        service: bool,
-        /// The version of needless.
-        version: String,
-    },
+    Diff(Box<DiffDocument>),
     /// A checked budget.
     Check(Box<CheckDocument>),
     /// Where a variable comes from.
-    Origin(Box<Provenance>, String),
+    Origin(Box<OriginDocument>),
 }
 
 /// Reads what a command wrote as JSON.
@@ -63,8 +52,10 @@ pub fn read_document(text: &str) -> Result<Document, String> {
     }
     Ok(match head.schema.as_str() {
         SCHEMA => {
-            let saved = SavedReport::of(parsed::<ReportDocument>(text)?);
-            Document::Report(Box::new(saved.map_err(|why| format!("not a report: {why}"))?))
+            let mut document: Box<ReportDocument> = parsed(text)?;
+            document.check().map_err(|why| format!("not a report: {why}"))?;
+            document.proof.iter_mut().for_each(ProofBody::keep_known);
+            Document::Report(document)
         }
         PROFILE_SCHEMA => {
             let document: ProfileDocument = parsed(text)?;
@@ -72,22 +63,13 @@ pub fn read_document(text: &str) -> Result<Document, String> {
             Document::Profile(Box::new(document.into()), version)
         }
         PROOF_SCHEMA => {
-            let document: ProofDocument = parsed(text)?;
-            Document::Proof(Box::new(document.proof.into()), document.needless_version)
+            let mut document: Box<ProofDocument> = parsed(text)?;
+            document.proof.keep_known();
+            Document::Proof(document)
         }
-        DIFF_SCHEMA => {
-            let document: DiffDocument = parsed(text)?;
-            let version = document.needless_version.clone();
-            let (before, after, service) = document.into_captures();
-            let (before, after) = (Box::new(before), Box::new(after));
-            Document::Diff { before, after, service, version }
-        }
-        CHECK_SCHEMA => Document::Check(Box::new(parsed(text)?)),
-        _ => {
-            let document: OriginDocument = parsed(text)?;
-            let version = document.needless_version.clone();
-            Document::Origin(Box::new(document.into()), version)
-        }
+        DIFF_SCHEMA => Document::Diff(parsed(text)?),
+        CHECK_SCHEMA => Document::Check(parsed(text)?),
+        _ => Document::Origin(parsed(text)?),
     })
 }
 

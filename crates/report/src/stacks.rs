@@ -4,10 +4,12 @@
 //! The calls of a row are shared out among its call sites as the samples are, so that the sum is that of the profile.
 
 use crate::Report;
-use crate::breakdown::{Cause, Part};
+use crate::document::{PartKind, ReportPart};
 use crate::text::escape;
 use needless_model::{CallSite, Errno, Profile, Row};
+use needless_rules::Verdict;
 use std::collections::BTreeMap;
+use std::io;
 
 /// One level of a stack.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,9 +79,25 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    pub(crate) fn of(report: &Report<'_>) -> Stacks {
-        let profile = report.profile;
-        let rules = rules(report);
+    /// Of every row; of a report that was read from a file, which keeps no rows, of its parts.
+    ///
+    /// # Errors
+    /// When an older version wrote the report.
+    pub(crate) fn of(report: &Report<'_>) -> io::Result<Stacks> {
+        let document = report.document;
+        match report.rows {
+            Some((profile, verdict)) => Ok(Stacks::of_rows(profile, verdict)),
+            None if document.breakdown.is_empty() && document.account.calls > 0 => {
+                Err(io::Error::other(
+                    "the version of needless that wrote the report did not keep where calls come from: observe again",
+                ))
+            }
+            None => Ok(Stacks::of_parts(&document.breakdown)),
+        }
+    }
+
+    fn of_rows(profile: &Profile, verdict: &Verdict) -> Stacks {
+        let rules = rules(verdict);
         let bottoms: Vec<Vec<Frame>> = profile.processes.iter().map(bottom).collect();
         let mut stacks: BTreeMap<Stack, Weight> = BTreeMap::new();
         for (at, row) in profile.rows.iter().enumerate().filter(|(_, row)| row.count > 0) {
@@ -101,23 +119,23 @@ impl Stacks {
         Stacks { stacks, timed: profile.rows.iter().any(|row| row.timed > 0) }
     }
 
-    /// The calls of a saved report, which keeps no rows: its parts, without directories and outcomes.
-    pub(crate) fn of_parts(parts: &[Part]) -> Stacks {
+    /// Without directories and outcomes.
+    fn of_parts(parts: &[ReportPart]) -> Stacks {
         let mut stacks: BTreeMap<Stack, Weight> = BTreeMap::new();
-        for Part { origin, cause, weight } in parts {
-            let program = origin.program.as_deref().unwrap_or(OTHERS);
-            let call = origin.call.as_deref().unwrap_or(OTHERS);
-            let (service, site) = (origin.service.as_deref(), origin.site.as_deref());
+        for part in parts {
+            let program = part.program.as_deref().unwrap_or(OTHERS);
+            let call = part.call.as_deref().unwrap_or(OTHERS);
+            let (service, site) = (part.service.as_deref(), part.site.as_deref());
             let names = [service, Some(program), site, Some(call)];
             let frames = names.into_iter().flatten().map(|name| frame(name, None)).collect();
-            let rule = match cause {
-                Cause::Needless(rule) => Some(escape(rule).into_owned()),
-                Cause::Needed | Cause::Unexplained => None,
-            };
+            let rule = part.rule.as_deref().filter(|_| part.kind == PartKind::Needless);
+            let rule = rule.map(|rule| escape(rule).into_owned());
             let stack = Stack { frames, rule, directory: None, outcome: None };
-            *stacks.entry(stack).or_default() += *weight;
+            let kernel_ns = part.kernel_us.map_or(0, |us| us.0);
+            *stacks.entry(stack).or_default() += Weight { calls: part.calls, kernel_ns };
         }
-        Stacks { stacks, timed: parts.iter().any(|part| part.weight.kernel_ns > 0) }
+        let timed = stacks.values().any(|weight| weight.kernel_ns > 0);
+        Stacks { stacks, timed }
     }
 
     /// For formats without labels: the stacks, with the rule as a level above the call where there is one.
@@ -136,8 +154,7 @@ impl Stacks {
 const OTHERS: &str = "others";
 
 /// The rule of each row that a finding is about, also of those that the report leaves out.
-fn rules<'r>(report: &Report<'r>) -> BTreeMap<usize, &'r str> {
-    let verdict = report.verdict;
+fn rules(verdict: &Verdict) -> BTreeMap<usize, &str> {
     let suppressed = verdict.suppressed.iter().map(|one| &one.finding);
     let all = verdict.findings.iter().chain(&verdict.below).chain(suppressed);
     let mut rules = BTreeMap::new();

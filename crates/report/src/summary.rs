@@ -1,28 +1,12 @@
 //! What several formats of a report share: who, how much, what was lost, what was not checked.
 
+use crate::document::{FindingSum, ReportDocument, ReportFinding, ReportProcess, ReportSuppressed};
 use crate::text::{count, escape, list, number, shell_word};
 use crate::{Report, account, window_text};
-use needless_model::{Change, Fact, Finding, Loss, ProcId, Profile};
-use needless_rules::{Suppressed, Verdict};
-use std::collections::BTreeMap;
-
-/// Needless calls of all findings. Rules never count a call twice.
-pub(crate) fn needless(findings: &[Finding]) -> u64 {
-    findings.iter().map(|f| f.needless).sum()
-}
-
-/// Needless calls as a fraction of `path_calls`, at most 1.
-///
-/// The bound is needed because a finding may also count calls without a path (the reads of an opened file).
-pub(crate) fn share(finding: &Finding, path_calls: u64) -> f64 {
-    match path_calls {
-        0 => 0.0,
-        all => (finding.needless as f64 / all as f64).min(1.0),
-    }
-}
+use needless_model::{Change, Fact, Loss};
 
 /// What was seen. The counts come first: they are added if the sentence of the rule does not begin with them.
-pub(crate) fn headline(finding: &Finding) -> String {
+pub(crate) fn headline(finding: &ReportFinding) -> String {
     let (needless, of) = (number(finding.needless), number(finding.of));
     let what = escape(&finding.what);
     let what = what.trim_end_matches('.');
@@ -34,61 +18,28 @@ pub(crate) fn headline(finding: &Finding) -> String {
 }
 
 /// `sample[4711]`, `sample[4711] and 2 more`.
-pub(crate) fn who(finding: &Finding, profile: &Profile) -> String {
-    let Some(first) = finding.processes.first() else { return "?".to_owned() };
-    let first = process(*first, profile);
-    match finding.processes.len() {
-        1 => first,
-        n => format!("{first} and {} more", number(n as u64 - 1)),
+pub(crate) fn who(finding: &ReportFinding) -> String {
+    and_more(&finding.process, finding.processes)
+}
+
+fn and_more(first: &ReportProcess, processes: u64) -> String {
+    match processes {
+        0 | 1 => process(first),
+        n => format!("{} and {} more", process(first), number(n - 1)),
     }
 }
 
 /// ` of dnsmasq.service`, where a service is known that is not just the program.
-pub(crate) fn in_service(finding: &Finding, profile: &Profile) -> String {
-    let program = finding.processes.first().map(|id| profile.process(*id).title());
+pub(crate) fn in_service(finding: &ReportFinding) -> String {
     match &finding.service {
-        Some(service) if Some(service) != program.as_ref() => format!(" of {}", escape(service)),
+        Some(service) if *service != finding.process.title() => format!(" of {}", escape(service)),
         _ => String::new(),
     }
 }
 
 /// `sample[4711]`, `ts (perl)[4711]`.
-pub(crate) fn process(id: ProcId, profile: &Profile) -> String {
-    let process = profile.process(id);
+pub(crate) fn process(process: &ReportProcess) -> String {
     format!("{}[{}]", escape(&process.title()), process.pid)
-}
-
-/// What processes run: an executable, and the script or applet that it runs, if that is not the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Program<'a> {
-    /// Path of the executable, where known.
-    pub(crate) exe: Option<&'a str>,
-    /// As [`Process::script`](needless_model::Process::script).
-    pub(crate) script: Option<&'a str>,
-}
-
-impl Program<'_> {
-    /// `/usr/bin/perl`, `ts (/usr/bin/perl)`.
-    pub(crate) fn label(&self) -> String {
-        let exe = escape(self.exe.unwrap_or("an unknown program"));
-        match self.script {
-            Some(script) => format!("{} ({exe})", escape(script)),
-            None => exe.into_owned(),
-        }
-    }
-}
-
-/// The programs of the processes of a finding, each with the number of its processes, largest first.
-pub(crate) fn programs<'a>(finding: &Finding, profile: &'a Profile) -> Vec<(Program<'a>, u64)> {
-    let mut by_exe: BTreeMap<Program<'_>, u64> = BTreeMap::new();
-    for id in &finding.processes {
-        let process = profile.process(*id);
-        let program = Program { exe: process.exe.as_deref(), script: process.script() };
-        *by_exe.entry(program).or_default() += 1;
-    }
-    let mut exes: Vec<_> = by_exe.into_iter().collect();
-    exes.sort_by_key(|(_, processes)| std::cmp::Reverse(*processes));
-    exes
 }
 
 /// Entries of a list that are named; `entries` of JSON and the `try:` line have all.
@@ -119,16 +70,17 @@ pub fn change(change: &Change) -> String {
 }
 
 /// The backend for use inside parentheses: `ptrace, seccomp-assisted`.
-pub(crate) fn backend(profile: &Profile) -> String {
-    let backend = &profile.backend;
+pub(crate) fn backend(document: &ReportDocument) -> String {
+    let backend = document.backend();
     let variant = backend.variant().map_or(String::new(), |variant| format!(", {variant}"));
     format!("{}{variant}", escape(backend.name()))
 }
 
 /// What was not seen, dropped or folded: `nothing`, `3 lines not understood and 1 call without its path`.
-pub(crate) fn lost(profile: &Profile) -> String {
-    let lost: Vec<String> =
-        profile.lost.iter().filter(|(_, n)| **n > 0).map(|(what, n)| loss(*what, *n)).collect();
+pub(crate) fn lost(document: &ReportDocument) -> String {
+    // Those that this version does not know have no words.
+    let of = |what: Loss| Some(loss(what, *document.lost.get(what.name()).filter(|n| **n > 0)?));
+    let lost: Vec<String> = Loss::ALL.into_iter().filter_map(of).collect();
     if lost.is_empty() {
         return "nothing".to_owned();
     }
@@ -163,12 +115,14 @@ fn loss(what: Loss, n: u64) -> String {
 
 /// Rules that could not be checked, grouped by what they need: `nothing`,
 /// `locale-alias (needs the host's locales)`.
-pub(crate) fn not_checked(verdict: &Verdict) -> String {
-    let mut by_need: Vec<(&[Fact], Vec<&str>)> = Vec::new();
-    for skipped in &verdict.not_checked {
-        match by_need.iter_mut().find(|(missing, _)| *missing == skipped.missing) {
-            Some((_, rules)) => rules.push(&*skipped.rule),
-            None => by_need.push((&skipped.missing, vec![&*skipped.rule])),
+pub(crate) fn not_checked(document: &ReportDocument) -> String {
+    let mut by_need: Vec<(Vec<Fact>, Vec<String>)> = Vec::new();
+    for skipped in &document.not_checked {
+        let rule = escape(&skipped.rule).into_owned();
+        let needs: Vec<Fact> = skipped.needs.iter().filter_map(Option::<Fact>::from).collect();
+        match by_need.iter_mut().find(|(missing, _)| *missing == needs) {
+            Some((_, rules)) => rules.push(rule),
+            None => by_need.push((needs, vec![rule])),
         }
     }
     if by_need.is_empty() {
@@ -185,68 +139,61 @@ pub(crate) fn not_checked(verdict: &Verdict) -> String {
     groups.join("; ")
 }
 
-/// How many rules were checked, of how many, if the user selected some.
-pub(crate) fn checked(verdict: &Verdict) -> Option<(usize, usize)> {
-    let selection = verdict.selection.as_ref()?;
-    // A selected rule whose facts are missing was not checked.
-    Some((selection.wanted.saturating_sub(verdict.not_checked.len()), selection.all))
-}
-
 /// Which rules the user selected: `checked: 1 of 51 rules`, `ignored: tz-unset`.
-pub(crate) fn selection(verdict: &Verdict) -> Option<(&'static str, String)> {
-    let (checked, all) = checked(verdict)?;
-    match verdict.selection.as_ref()? {
+pub(crate) fn selection(document: &ReportDocument) -> Option<(&'static str, String)> {
+    match document.checked.as_ref()? {
         chosen if chosen.only.is_empty() => {
             Some(("ignored", escape(&chosen.ignored.join(", ")).into_owned()))
         }
-        _ => Some(("checked", format!("{checked} of {}", count(all as u64, "rule", "rules")))),
+        chosen => {
+            Some(("checked", format!("{} of {}", chosen.rules, count(chosen.of, "rule", "rules"))))
+        }
     }
 }
 
 /// `nothing needless found`, or that no rule was checked.
 pub(crate) fn nothing_found(report: &Report<'_>) -> &'static str {
-    match checked(report.verdict) {
-        Some((0, _)) => "none of the chosen rules could be checked",
+    match &report.document.checked {
+        Some(chosen) if chosen.rules == 0 => "none of the chosen rules could be checked",
         _ if !account::unexplained(report).0.is_empty() => "no rule finds anything",
         _ => "nothing needless found",
     }
 }
 
 /// The findings below the threshold, if there are any.
-pub(crate) fn below(verdict: &Verdict) -> Option<String> {
-    let calls = needless(&verdict.below);
-    (!verdict.below.is_empty()).then(|| {
-        format!("{} below the threshold, --min-saving 0 shows them", count(calls, "call", "calls"))
-    })
+pub(crate) fn below(document: &ReportDocument) -> Option<String> {
+    let FindingSum { findings, calls } = document.below_threshold;
+    let calls = count(calls, "call", "calls");
+    (findings > 0).then(|| format!("{calls} below the threshold, --min-saving 0 shows them"))
 }
 
 /// The findings that the user suppressed, if there are any: `1 finding, 9 calls (tz-unset of
 /// backup: started once a night, until 2027-06-30)`.
-pub(crate) fn suppressed(report: &Report<'_>) -> Option<String> {
-    let all = &report.verdict.suppressed;
-    let each = |one: &Suppressed| {
-        let until = one.until.map_or_else(String::new, |day| format!(", until {day}"));
-        let who = who(&one.finding, report.profile);
-        format!("{} of {who}: {}{until}", one.finding.rule, escape(&one.reason))
+pub(crate) fn suppressed(document: &ReportDocument) -> Option<String> {
+    let all = &document.suppressed;
+    let each = |one: &ReportSuppressed| {
+        let until = one.until.as_ref().map_or_else(String::new, |day| format!(", until {day}"));
+        let who = and_more(&one.process, one.processes);
+        escape(&format!("{} of {who}: {}{until}", one.rule, one.reason)).into_owned()
     };
     (!all.is_empty()).then(|| {
-        let calls: u64 = all.iter().map(|one| one.finding.needless).sum();
+        let calls: u64 = all.iter().map(|one| one.needless).sum();
         let reasons: Vec<String> = all.iter().map(each).collect();
-        format!("{} ({})", tally(all.len(), calls), reasons.join("; "))
+        format!("{} ({})", tally(all.len() as u64, calls), reasons.join("; "))
     })
 }
 
-fn tally(findings: usize, calls: u64) -> String {
-    let findings = count(findings as u64, "finding", "findings");
+fn tally(findings: u64, calls: u64) -> String {
+    let findings = count(findings, "finding", "findings");
     format!("{findings}, {}", count(calls, "call", "calls"))
 }
 
 /// The only line for a healthy program, and the last line of a concise report: how much, the backend, what was
 /// lost, what was not checked.
 pub(crate) fn summary(report: &Report<'_>) -> String {
-    let (profile, verdict) = (report.profile, report.verdict);
-    let window = window_text::is_window(&report.source);
-    let found = match verdict.findings.len() as u64 {
+    let document = report.document;
+    let window = document.is_window();
+    let found = match document.findings.len() as u64 {
         _ if window => window_text::found(report),
         0 => format!(
             "{} in {}{}",
@@ -256,24 +203,24 @@ pub(crate) fn summary(report: &Report<'_>) -> String {
         ),
         n => format!("{}, {}", count(n, "finding", "findings"), account::in_short(report)),
     };
-    let mut line = format!("needless: {found} ({}; lost: {}", backend(profile), lost(profile));
-    if !(window && verdict.not_checked.is_empty()) {
-        line = line + "; not checked: " + &not_checked(verdict);
+    let mut line = format!("needless: {found} ({}; lost: {}", backend(document), lost(document));
+    if !(window && document.not_checked.is_empty()) {
+        line = line + "; not checked: " + &not_checked(document);
     }
-    if let Some((label, chosen)) = selection(verdict) {
+    if let Some((label, chosen)) = selection(document) {
         line = line + "; " + label + ": " + &chosen;
     }
-    if let Some(below) = below(verdict) {
+    if let Some(below) = below(document) {
         line = line + "; " + &below;
     }
-    if let Some(suppressed) = suppressed(report) {
+    if let Some(suppressed) = suppressed(document) {
         line = line + "; suppressed: " + &suppressed;
     }
-    for notice in &verdict.notices {
+    for notice in &document.notices {
         line = line + "; " + &escape(notice);
     }
-    if !profile.notes.is_empty() {
-        let notes = count(profile.notes.len() as u64, "note", "notes");
+    if !document.notes.is_empty() {
+        let notes = count(document.notes.len() as u64, "note", "notes");
         line = line + "; " + &notes + " in --format json";
     }
     line + ")"

@@ -1,22 +1,7 @@
 //! Reports of a window over many processes (`attach`, `host`): its length, rates per second, processes and services.
 
 use crate::text::{count, duration, number};
-use crate::{Report, Source, account, summary};
-
-/// Whether the source is a window of time over processes that run before and after it.
-pub(crate) fn is_window(source: &Source) -> bool {
-    match source {
-        Source::Attach(_) | Source::Host => true,
-        Source::Run(_) | Source::Log(_) => false,
-    }
-}
-
-/// Length of the window in nanoseconds; `None` if there are no rates: the source is not a window, or its length is
-/// not known or zero.
-pub(crate) fn length(report: &Report<'_>) -> Option<u64> {
-    let length = is_window(&report.source).then_some(report.profile.window.length_ns)?;
-    length.filter(|ns| *ns > 0)
-}
+use crate::{Report, account, summary};
 
 /// `497 per second`: `n` in a window of `length` nanoseconds. Never rounded up.
 pub(crate) fn rate(n: u64, length: u64) -> String {
@@ -39,13 +24,13 @@ pub fn per_second(n: u64, length: u64) -> String {
 
 /// `214 processes`.
 fn processes(report: &Report<'_>) -> String {
-    count(report.verdict.activity.processes, "process", "processes")
+    count(report.document.pids, "process", "processes")
 }
 
 /// `214 processes in 31 services`; without services if none is known.
 fn in_services(report: &Report<'_>) -> String {
     let processes = processes(report);
-    match report.verdict.activity.services {
+    match report.document.services {
         0 => processes,
         n => format!("{processes} in {}", count(n, "service", "services")),
     }
@@ -54,7 +39,7 @@ fn in_services(report: &Report<'_>) -> String {
 /// `10 s, 214 processes in 31 services; 51,233 calls that rules need (--all: every call), 20 failed`.
 pub(crate) fn extent(report: &Report<'_>) -> String {
     let (processes, calls) = (in_services(report), account::all_calls(report));
-    match length(report) {
+    match report.document.window_ns() {
         Some(ns) => format!("{}, {processes}; {calls}", duration(ns)),
         None => format!("{processes}; {calls}"),
     }
@@ -62,9 +47,9 @@ pub(crate) fn extent(report: &Report<'_>) -> String {
 
 /// `nothing needless found in 10 s: 214 processes, 51,233 calls`; or how much was found.
 pub(crate) fn found(report: &Report<'_>) -> String {
-    let findings = &report.verdict.findings;
+    let findings = &report.document.findings;
     let processes = processes(report);
-    let within = match length(report) {
+    let within = match report.document.window_ns() {
         Some(ns) => format!("in {}: {processes}", duration(ns)),
         None => format!("in {processes}"),
     };

@@ -1,8 +1,9 @@
 //! Several windows over the same processes, one after the other.
 
+use crate::document::{ReportFinding, SourceKind};
 use crate::html::icicle::Palette;
 use crate::text::number;
-use crate::{SavedReport, Table, per_second};
+use crate::{ReportDocument, Table, per_second};
 use needless_model::Stage;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -55,10 +56,10 @@ impl Timeline {
     ///
     /// # Errors
     /// When a report is not of a window, or some are of the whole machine and others not; the message names it.
-    pub fn of(reports: &[(String, SavedReport)]) -> Result<Timeline, String> {
+    pub fn of(reports: &[(String, ReportDocument)]) -> Result<Timeline, String> {
         let windows: Vec<Window> =
             reports.iter().map(|(name, report)| window(name, report)).collect::<Result<_, _>>()?;
-        let is_host = |report: &SavedReport| report.is_of_host();
+        let is_host = |report: &ReportDocument| report.source.kind == SourceKind::Host;
         let other = reports.iter().find(|(_, report)| is_host(report) != is_host(&reports[0].1));
         if let Some((name, _)) = other {
             return Err(format!(
@@ -80,7 +81,8 @@ impl Timeline {
         let mut rules: Vec<(&str, u64)> = sums.into_iter().collect();
         rules.sort_by_key(|(_, calls)| Reverse(*calls));
         let rules = rules.into_iter().map(|(rule, _)| rule.to_owned()).collect();
-        let version = reports.last().map_or("", |(_, report)| report.version()).to_owned();
+        let version =
+            reports.last().map_or("", |(_, report)| report.needless_version.as_str()).to_owned();
         Ok(Timeline { windows, rules, version })
     }
 
@@ -134,12 +136,18 @@ impl Timeline {
     }
 }
 
-fn window(name: &str, report: &SavedReport) -> Result<Window, String> {
+fn window(name: &str, report: &ReportDocument) -> Result<Window, String> {
     let length_ns = report.window_ns().ok_or_else(|| {
         format!("{name}: not a report of a window with a length: several files are shown only of attach and host")
     })?;
-    let account = report.account();
-    let by_rule = |seen: bool| report.needless_by_rule(move |stage| (stage == Stage::Seen) == seen);
+    let account = &report.account;
+    let by_rule = |seen: bool| {
+        let belongs = move |one: &&ReportFinding| (one.stage() == Stage::Seen) == seen;
+        report.findings.iter().filter(belongs).map(|finding| {
+            let besides = u64::try_from(finding.besides).unwrap_or(0);
+            (finding.rule_name(), finding.needless + besides)
+        })
+    };
     Ok(Window {
         name: name.to_owned(),
         length_ns,
@@ -147,7 +155,7 @@ fn window(name: &str, report: &SavedReport) -> Result<Window, String> {
         needed: account.needed(),
         unexplained: account.unexplained.calls,
         needless: Part::of(account.certain().calls, by_rule(false)),
-        perhaps: Part::of(account.uncertain.calls, by_rule(true)),
-        is_complete: report.is_complete(),
+        perhaps: Part::of(account.uncertain().calls, by_rule(true)),
+        is_complete: report.is_whole(),
     })
 }

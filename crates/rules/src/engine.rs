@@ -32,9 +32,9 @@ pub(crate) use merged::{Case, Merged, PathPattern, merge, merge_by, merge_shared
 pub use rederive::{can_advise, rederive};
 pub use sink::Sink;
 pub(crate) use sink::Threshold;
-pub use size::{Scale, by_remedy};
+pub use size::{Priced, Scale, by_remedy};
 pub use spent::{Many, ProgramCpu, connections, cpu_by_program, started};
-pub use verdict::{CheckOptions, NotChecked, Selection, Suppressed, Verdict, check};
+pub use verdict::{CheckOptions, FilePlace, NotChecked, Selection, Suppressed, Verdict, check};
 pub(crate) use verdict::{kernel_time, scale};
 pub use view::View;
 pub use waiting::{SlowMount, WaitKind, Waits, slow_mount, waits};

@@ -18,6 +18,7 @@ mod services;
 mod taken_out;
 mod traps;
 mod unprivileged;
+mod views;
 
 /// The profile of an example.
 fn profile(trace: &str) -> Profile {

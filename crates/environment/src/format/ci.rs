@@ -1,15 +1,17 @@
 //! Jobs of services that build: `env:` of a workflow of GitHub, `variables:` of a pipeline of GitLab. Both stand at the
-//! top of the file, and in a job, where they are stronger; GitHub's steps have their own as well.
+//! top of the file, and in a job, where they are stronger; GitHub's steps have their own as well. They are found, and a
+//! person changes them.
 //! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax>
 //! <https://docs.gitlab.com/ci/yaml/#variables>
 
 use super::yaml::{
-    NOT_A_BLOCK, SPANS, YamlLine, by_hand, children, choose, is_plain_scalar, is_yaml, key, keys,
-    not_a_block, pair, plain_lines, quoted, scalar, spans,
+    YamlLine, by_hand, children, choose, is_plain_scalar, is_yaml, key, keys, pair, plain_lines,
+    quoted, scalar, spans,
 };
-use super::{Edit, FoundValue, Reach, number, splice};
+use super::{Edit, FoundValue, Reach, number};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
+use crate::hand_line::HandLine;
 
 /// A workflow of GitHub Actions.
 pub static GITHUB_WORKFLOW: ConfigFormat = ConfigFormat {
@@ -18,7 +20,7 @@ pub static GITHUB_WORKFLOW: ConfigFormat = ConfigFormat {
     reaches: "the steps of the workflow, or of one job (--part JOB)",
     effect: "the next run of the workflow",
     find: |text, variable, part| find(&GITHUB, text, variable, part),
-    put: |text, edit| put(&GITHUB, text, edit),
+    by_hand: Some(|text, edit| line_by_hand(&GITHUB, text, edit)),
     parts: |text| parts(&GITHUB, text),
     elsewhere: |text, _| {
         let at = text.lines().position(|line| line.contains("GITHUB_ENV"))?;
@@ -37,7 +39,7 @@ pub static GITLAB_CI: ConfigFormat = ConfigFormat {
     reaches: "the jobs of the pipeline, or one of them (--part JOB); what the project's settings set is stronger",
     effect: "the next pipeline",
     find: |text, variable, part| find(&GITLAB, text, variable, part),
-    put: |text, edit| put(&GITLAB, text, edit),
+    by_hand: Some(|text, edit| line_by_hand(&GITLAB, text, edit)),
     parts: |text| parts(&GITLAB, text),
     elsewhere: |text, _| {
         let takes = |line: &str| {
@@ -173,10 +175,15 @@ fn find(service: &Service, text: &str, variable: &str, part: Option<&str>) -> Ve
     found
 }
 
+/// The line that a person adds to the job `part`, or at the top of the file.
+///
 /// # Errors
-/// When there is no such job, the variables are written in a way that is not understood, or something stronger sets
-/// the variable.
-fn put(service: &Service, text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+/// When there is no such job, or something stronger sets the variable.
+fn line_by_hand(
+    service: &Service,
+    text: &str,
+    edit: &Edit<'_>,
+) -> Result<HandLine, EnvironmentError> {
     let all = plain_lines(text)?;
     let jobs = jobs(service, &all);
     if jobs.is_empty() {
@@ -186,69 +193,53 @@ fn put(service: &Service, text: &str, edit: &Edit<'_>) -> Result<String, Environ
         Some(_) => Some(choose("job", &jobs, |job| &job.name, edit.part)?.at),
         None => None,
     };
-    // What is inside of the place that changes is stronger.
-    for inside in jobs.iter().filter(|one| job.is_none_or(|job| job == one.at)) {
-        let own = block(service, &all, Some(inside.at)).filter(|_| job.is_none());
-        let own = own.map_or_else(Vec::new, |at| in_block(service, &all, at, edit.variable));
-        let steps = in_steps(service, &all, inside.at, edit.variable);
-        if let Some(found) = own.iter().chain(&steps).next() {
-            let why = "what it sets is stronger";
-            return Err(by_hand(found.line as usize - 1, why));
-        }
+    if let Some(line) = stronger(service, &all, &jobs, job, edit.variable) {
+        return Err(by_hand(line as usize - 1, "what it sets is stronger"));
     }
-    let head = block(service, &all, job);
-    if let Some(head) = head {
-        let in_one_line = pair(all[head].text).is_some_and(|(_, value)| !value.is_empty());
-        if let Some(at) = not_a_block(&all, head, false).or(in_one_line.then_some(head)) {
-            return Err(by_hand(all[at].at, NOT_A_BLOCK));
-        }
-    }
-    let own = |head: &usize| {
-        let mut inside = keys(&all, *head).into_iter();
-        inside.rfind(|at| pair(all[*at].text).is_some_and(|(name, _)| name == edit.variable))
-    };
-    let old = head.as_ref().and_then(own);
-    if let Some(old) = old.filter(|old| spans(&all, *old)) {
-        return Err(by_hand(all[old].at, SPANS));
-    }
-    let Some(value) = edit.value else {
-        let Some(old) = old else { return Ok(text.to_owned()) };
-        if head.is_some_and(|head| keys(&all, head).len() == 1) {
-            let key = service.key;
-            return Err(format!("it is the only variable there: remove `{key}` by hand").into());
-        }
-        return Ok(splice(text, all[old].at, all[old].to, &[]));
-    };
+    let value = edit.value.unwrap_or_default();
     if !service.expands && value.contains("${{") {
         return Err("GitHub would replace `${{` in it: set it by hand".into());
     }
     let value = if service.expands { value.replace('$', "$$") } else { value.to_owned() };
-    let line =
-        |column: usize| format!("{}{}: {}", " ".repeat(column), edit.variable, quoted(&value));
-    if let Some(old) = old {
-        return Ok(splice(text, all[old].at, all[old].to, &[line(all[old].column)]));
-    }
-    if let Some(head) = head {
-        let below = children(&all, head).first();
-        let column = below.map_or(all[head].column + 2, |first| first.column);
-        let at = all[head].at + 1;
-        return Ok(splice(text, at, at, &[line(column)]));
-    }
-    // A block of its own: in front of what the job has, or of the jobs.
-    let (at, column) = match job {
-        Some(job) => {
-            let first = children(&all, job).first();
-            let first = first.ok_or_else(|| by_hand(all[job].at, "the job is empty"))?;
-            (first.at, first.column)
-        }
-        None => {
-            let begins = |line: &&YamlLine<'_>| line.indent == 0;
-            let before = all[..=jobs[0].at].iter().rfind(begins);
-            (before.map_or(0, |line| line.at), 0)
-        }
+    let pair_of = format!("{}: {}", edit.variable, quoted(&value));
+    let (key, line) = (service.key, |at: usize| number(all[at].at));
+    let Some(head) = block(service, &all, job) else {
+        // A block of its own: in front of what the job has, or of the jobs.
+        let above = match job {
+            Some(job) => (!children(&all, job).is_empty()).then_some(job + 1),
+            None => (0..=jobs[0].at).rfind(|at| all[*at].indent == 0),
+        };
+        let place = match job {
+            Some(job) => format!("to the job in line {}", line(job)),
+            None => "at the top of the file".to_owned(),
+        };
+        let text = format!("{key}: {{{pair_of}}}");
+        return Ok(HandLine { text, place, above: above.map(line), replaces: None });
     };
-    let head = format!("{}{}:", " ".repeat(column), service.key);
-    Ok(splice(text, at, at, &[head, line(column + 2)]))
+    let own = |at: &usize| pair(all[*at].text).is_some_and(|(name, _)| name == edit.variable);
+    Ok(HandLine {
+        text: pair_of,
+        place: format!("below `{key}:` in line {}", line(head)),
+        above: (!children(&all, head).is_empty()).then(|| line(head + 1)),
+        replaces: keys(&all, head).into_iter().rfind(own).map(line),
+    })
+}
+
+/// The first line, from 1, that is inside of the place that changes and sets the variable: it is stronger.
+fn stronger(
+    service: &Service,
+    all: &[YamlLine<'_>],
+    jobs: &[Job],
+    job: Option<usize>,
+    variable: &str,
+) -> Option<u32> {
+    let mut inside = jobs.iter().filter(|one| job.is_none_or(|job| job == one.at));
+    inside.find_map(|inside| {
+        let own = block(service, all, Some(inside.at)).filter(|_| job.is_none());
+        let own = own.map_or_else(Vec::new, |at| in_block(service, all, at, variable));
+        let steps = in_steps(service, all, inside.at, variable);
+        own.iter().chain(&steps).map(|found| found.line).next()
+    })
 }
 
 #[cfg(test)]
@@ -277,20 +268,23 @@ mod tests {
 
     #[test]
     fn a_variable_goes_into_the_block_that_is_there() {
-        let put = |format: &ConfigFormat, text: &str, variable, part| {
-            format.change(text, &Edit { variable, value: Some("a"), part })
+        let line = |format: &ConfigFormat, text: &str, variable, part| {
+            let edit = Edit { variable, value: Some("a"), part };
+            let line = format.line_by_hand(text, &edit)?;
+            Some((line.text, line.above, line.replaces))
         };
-        let new = put(&GITHUB_WORKFLOW, WORKFLOW, "B", None).unwrap();
-        assert!(new.contains("env:\n  B: \"a\"\n  LANG:"), "{new}");
-        let new = put(&GITHUB_WORKFLOW, WORKFLOW, "B", Some("lint")).unwrap();
-        assert!(new.contains("  lint:\n    env:\n      B: \"a\"\n    runs-on:"), "{new}");
+        let own = |above| Some(("B: \"a\"".to_owned(), Some(above), None));
+        let block = |key: &str, above| Some((format!("{key}: {{B: \"a\"}}"), Some(above), None));
+        assert_eq!(line(&GITHUB_WORKFLOW, WORKFLOW, "B", None), own(3));
+        assert_eq!(line(&GITHUB_WORKFLOW, WORKFLOW, "B", Some("test")), own(8));
+        assert_eq!(line(&GITHUB_WORKFLOW, WORKFLOW, "B", Some("lint")), block("env", 15));
         let bare = WORKFLOW.replace("env:\n  LANG: \"a\"\n", "");
-        let new = put(&GITHUB_WORKFLOW, &bare, "B", None).unwrap();
-        assert!(new.starts_with("on: push\nenv:\n  B: \"a\"\njobs:\n"), "{new}");
-        let new = put(&GITLAB_CI, &PIPELINE[33..], "B", Some("test")).unwrap();
-        assert!(new.contains("test:\n  variables:\n    B: \"a\"\n  stage:"), "{new}");
+        assert_eq!(line(&GITHUB_WORKFLOW, &bare, "B", None), block("env", 2));
+        assert_eq!(line(&GITLAB_CI, &PIPELINE[33..], "B", Some("test")), block("variables", 3));
+        let replaced = line(&GITHUB_WORKFLOW, WORKFLOW, "LANG", None);
+        assert_eq!(replaced, Some(("LANG: \"a\"".to_owned(), Some(3), Some(3))));
         for (variable, part) in [("TZ", None), ("TZ", Some("test")), ("TZ", Some("deploy"))] {
-            assert!(put(&GITHUB_WORKFLOW, WORKFLOW, variable, part).is_err(), "{part:?}");
+            assert_eq!(line(&GITHUB_WORKFLOW, WORKFLOW, variable, part), None, "{part:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::container::{Given, given};
 use crate::error::EnvironmentError;
-use crate::format::systemd_unit::location_of_container;
+use crate::format::unit_command::location_of_container;
 use needless_host::Root;
 use needless_model::Confidence;
 

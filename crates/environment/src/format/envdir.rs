@@ -5,6 +5,7 @@ use super::{Edit, FoundValue};
 use crate::channel::{Channel, Launcher};
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
+use crate::hand_line::HandLine;
 use needless_model::Confidence;
 
 /// An environment directory.
@@ -14,7 +15,7 @@ pub static ENVDIR: ConfigFormat = ConfigFormat {
     reaches: "what is run through it",
     effect: "sv restart, s6-svc -r or svc -t",
     find,
-    put,
+    by_hand: Some(line_by_hand),
     locate: |query| match query.channel {
         Channel::RunScript { dir: Some(dir) } => location(query, dir).into_iter().collect(),
         _ => Vec::new(),
@@ -33,14 +34,13 @@ pub(crate) fn find(text: &str, _variable: &str, _part: Option<&str>) -> Vec<Foun
 
 /// # Errors
 /// When the value ends in blanks, which are cut, or is empty, which would remove the variable.
-pub(crate) fn put(_text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    match edit.value {
-        None => Ok(String::new()),
-        Some("") => Err("an empty file of an environment directory removes the variable".into()),
-        Some(value) if value.ends_with(' ') => {
+fn line_by_hand(text: &str, edit: &Edit<'_>) -> Result<HandLine, EnvironmentError> {
+    match edit.value.unwrap_or_default() {
+        "" => Err("an empty file of an environment directory removes the variable".into()),
+        value if value.ends_with(' ') => {
             Err("blanks at a value's end are cut in an environment directory".into())
         }
-        Some(value) => Ok(format!("{value}\n")),
+        value => Ok(HandLine::anywhere(value.to_owned(), &find(text, edit.variable, None))),
     }
 }
 
@@ -58,23 +58,25 @@ fn location(query: &LocationQuery<'_>, dir: &str) -> Option<ConfigLocation> {
             let why = format!("{run} starts it with the variables of that directory");
             let file = format!("{env}/{}", query.variable);
             let location = ConfigLocation::new(&ENVDIR, file, why, Confidence::High);
-            match query
-                .chain
-                .iter()
-                .rev()
-                .find(|info| Launcher::of(info) == Some(Launcher::RunScript))
-            {
-                Some(runsv) if runsv.name() == "runsv" => location.restart(&["sv", "restart", dir]),
-                Some(s6) if s6.name() == "s6-supervise" => location.restart(&["s6-svc", "-r", dir]),
-                Some(_) => location.restart(&["svc", "-t", dir]),
-                None => location,
-            }
+            location.restart(&restart_of_run_script(query, dir))
         }
         Err(why) => {
             let why = format!("{run} starts it with the variables of a directory, {why}");
             ConfigLocation::new(&ENVDIR, None, why, Confidence::Medium)
         }
     })
+}
+
+/// The command with which the supervisor of the run script in `dir` starts its program anew.
+pub(super) fn restart_of_run_script<'d>(query: &LocationQuery<'_>, dir: &'d str) -> Vec<&'d str> {
+    let mut above = query.chain.iter().rev();
+    let supervisor = above.find(|info| Launcher::of(info) == Some(Launcher::RunScript));
+    match supervisor.map(|info| info.name()) {
+        Some("runsv") => vec!["sv", "restart", dir],
+        Some("s6-supervise") => vec!["s6-svc", "-r", dir],
+        Some(_) => vec!["svc", "-t", dir],
+        None => Vec::new(),
+    }
 }
 
 /// The directory after the last of `envdir`, `s6-envdir` and `chpst -e` in a script, or why it is not known.

@@ -1,11 +1,12 @@
 //! Scripts of execlineb, as s6 runs them: a chain of programs, of which `export NAME VALUE` sets a variable for the rest.
 //! <https://skarnet.org/software/execline/execlineb.html>
 
-use super::envdir::env_dir;
-use super::{Edit, FoundValue, NOTE, lines, splice};
+use super::envdir::{env_dir, restart_of_run_script};
+use super::{Edit, FoundValue, lines};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
+use crate::hand_line::{HandLine, last_set};
 use needless_model::Confidence;
 
 /// A script of execlineb.
@@ -15,10 +16,9 @@ pub static EXECLINE: ConfigFormat = ConfigFormat {
     reaches: "the program that the script becomes",
     effect: "s6-svc -r DIRECTORY",
     find,
-    put,
+    by_hand: Some(line_by_hand),
     is_file: |_, text| is_execline(text),
     locate: |query| location(query).into_iter().collect(),
-    mode: 0o755,
     ..DEFAULT
 };
 
@@ -104,67 +104,34 @@ fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
     found
 }
 
-/// Changes the line `export NAME VALUE`, or adds one below all lines that change the environment, so that it counts.
+/// The line `export NAME VALUE`, above the program and below all lines that change the environment, so that it counts.
 ///
 /// # Errors
-/// When the script is not understood, sets the variable among other words of a line, or the value has `${` in it.
-fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+/// When the script is not understood, the value has `${` in it, or is a brace.
+fn line_by_hand(text: &str, edit: &Edit<'_>) -> Result<HandLine, EnvironmentError> {
     if !is_execline(text) {
         return Err("its first line does not name execlineb".into());
     }
     let words = words(text).ok_or("a quote or a brace in it is not closed")?;
-    let last = find(text, edit.variable, None).pop();
-    let old = last.filter(|last| {
-        words.iter().any(|w| w.begins && number(w.line) == last.line && w.text == "export")
-    });
-    let in_line = |line: u32| words.iter().filter(move |word| number(word.line) == line).count();
-    if let Some(old) = old.as_ref().filter(|old| in_line(old.line) != 3) {
-        return Err(format!(
-            "line {} has more than `export NAME VALUE`: edit it by hand",
-            old.line
-        )
-        .into());
-    }
-    let Some(value) = edit.value else {
-        let all = find(text, edit.variable, None);
-        return match (old, all.len()) {
-            (Some(old), 1) => {
-                let at = old.line as usize - 1;
-                Ok(splice(text, at, at + 1, &[]))
-            }
-            (_, 0) => Ok(text.to_owned()),
-            _ => Err("several lines set or remove it: edit them by hand".into()),
-        };
-    };
+    let value = edit.value.unwrap_or_default();
     if value.contains("${") {
         return Err("execline may put something else in the place of `${`".into());
     }
-    let line = format!(
-        "export {} \"{}\"",
-        edit.variable,
-        value.replace('\\', "\\\\").replace('"', "\\\"")
-    );
-    if let Some(old) = old {
-        let at = old.line as usize - 1;
-        return Ok(splice(text, at, at + 1, &[line]));
+    if matches!(value, "{" | "}") {
+        return Err("execline may take a brace for that of a block".into());
     }
+    let text_of = value.replace('\\', "\\\\").replace('"', "\\\"");
     let mut begins = words.iter().filter(|word| word.begins);
     let changes = |word: &&Word| CHANGE.contains(&word.text.rsplit('/').next().unwrap_or_default());
-    let below = begins.rfind(changes).map(|word| word.line);
+    let below = begins.rfind(changes).map(|word| word.line + 1);
     let first = words.first().ok_or("it starts no program")?.line;
-    // A line that changes the environment and starts the program in one has the last word.
-    let at = below.map_or(first, |line| line + 1);
-    if !words.iter().any(|word| word.line >= at) {
-        return Err(format!(
-            "line {at} changes the environment and starts the program: edit it by hand"
-        )
-        .into());
-    }
-    Ok(splice(text, at, at, &[NOTE.to_owned(), line]))
-}
-
-fn number(line: usize) -> u32 {
-    super::number(line)
+    let above = super::number(below.unwrap_or(first));
+    Ok(HandLine {
+        text: format!("export {} \"{text_of}\"", edit.variable),
+        place: format!("above line {above}"),
+        above: Some(above),
+        replaces: last_set(&find(text, edit.variable, None)),
+    })
 }
 
 fn location(query: &LocationQuery<'_>) -> Option<ConfigLocation> {
@@ -176,7 +143,7 @@ fn location(query: &LocationQuery<'_>) -> Option<ConfigLocation> {
     }
     let why = format!("its supervisor runs {run}, which becomes the program");
     let location = ConfigLocation::new(&EXECLINE, run, why, Confidence::High);
-    Some(location.restart(&["s6-svc", "-r", dir]))
+    Some(location.restart(&restart_of_run_script(query, dir)))
 }
 
 #[cfg(test)]
@@ -190,23 +157,13 @@ mod tests {
         assert_eq!(find(TEXT, "TZ", None), []);
         assert_eq!(find(TEXT, "A", None), [FoundValue::set(5, "1")]);
         let edit = Edit { variable: "TZ", value: Some("a \"b\\"), part: None };
-        let new = put(TEXT, &edit).unwrap();
-        let line = format!("export A 1\n{NOTE}\nexport TZ \"a \\\"b\\\\\"\nprog");
-        assert!(new.contains(&line), "{new}");
-        assert_eq!(find(&new, "TZ", None), [FoundValue::set(7, "a \"b\\")]);
-        assert_eq!(
-            put(&new, &Edit { value: None, ..edit }).unwrap(),
-            TEXT.replace("1\nprog", &format!("1\n{NOTE}\nprog"))
-        );
-        let short = "#!/usr/bin/execlineb -P\nprog\n";
-        assert!(put(short, &edit).unwrap().ends_with("\\\\\"\nprog\n"));
-        for (text, why) in [
-            ("#!/usr/bin/execlineb\nexport A 1 prog\n", "line 2 changes the environment"),
-            ("#!/usr/bin/execlineb\nexport TZ 1 prog\n", "line 2 has more than"),
-            ("#!/usr/bin/execlineb\nif { prog\n", "not closed"),
-        ] {
-            let said = put(text, &edit).unwrap_err().to_string();
-            assert!(said.contains(why), "{said}");
-        }
+        let line = line_by_hand(TEXT, &edit).unwrap();
+        let expected = ("export TZ \"a \\\"b\\\\\"", "above line 7");
+        assert_eq!((line.text.as_str(), line.place.as_str()), expected);
+        let new = TEXT.replace("prog", &format!("{}\nprog", line.text));
+        assert_eq!(find(&new, "TZ", None), [FoundValue::set(6, "a \"b\\")]);
+        assert_eq!(line_by_hand(&new, &edit).unwrap().replaces, Some(7));
+        let said = line_by_hand("#!/usr/bin/execlineb\nif { prog\n", &edit).unwrap_err();
+        assert!(said.to_string().contains("not closed"), "{said}");
     }
 }

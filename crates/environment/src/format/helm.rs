@@ -1,15 +1,13 @@
 //! Values of a Helm chart: the blocks in which charts take variables for their containers. Which names a chart reads, and
-//! whether a block is a list or a mapping, its templates decide: only a block that is there is changed.
+//! whether a block is a list or a mapping, its templates decide: a person changes a block that is there.
 //! <https://helm.sh/docs/chart_template_guide/values_files/>
 
-use super::kubernetes::{found_in, item, put_in, written};
-use super::yaml::{
-    NOT_A_BLOCK, SPANS, YamlLine, by_hand, children, choose, has_plain_key, is_yaml, pair,
-    plain_lines, scalar, spans,
-};
-use super::{Edit, FoundValue, splice};
+use super::kubernetes::{found_in, written};
+use super::yaml::{YamlLine, children, choose, is_yaml, pair, plain_lines, scalar};
+use super::{Edit, FoundValue, number};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
+use crate::hand_line::{HandLine, last_set};
 
 /// Values of a Helm chart.
 pub static HELM: ConfigFormat = ConfigFormat {
@@ -18,7 +16,7 @@ pub static HELM: ConfigFormat = ConfigFormat {
     reaches: "the containers for which the chart's templates use that block",
     effect: "helm upgrade, which rolls out new pods",
     find,
-    put,
+    by_hand: Some(line_by_hand),
     is_file: |path, _| is_yaml(path) && path.name().starts_with("values"),
     of_image: true,
     has_parts: true,
@@ -87,9 +85,11 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
     .collect()
 }
 
+/// The line that a person adds to the block `part`, or to the only one.
+///
 /// # Errors
-/// When there is no such block, it is not understood, or the chart may take the value for a template.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+/// When there is no such block, or the chart may take the value for a template.
+fn line_by_hand(text: &str, edit: &Edit<'_>) -> Result<HandLine, EnvironmentError> {
     let all = plain_lines(text)?;
     let blocks = blocks(&all);
     let names = NAMES.join(", ");
@@ -100,55 +100,27 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         .into());
     }
     let block = choose("block", &blocks, |block| &block.path, edit.part)?;
-    if edit.value.is_some_and(|value| value.contains("{{")) {
-        return Err("a chart may take that value for a template: set it by hand".into());
+    let value = edit.value.unwrap_or_default();
+    if value.contains("{{") {
+        return Err("a chart may take that value for a template".into());
     }
-    let head = &all[block.head];
-    let is_empty = pair(head.text).is_some_and(|(_, value)| !value.is_empty());
-    if is_empty {
-        let Some(value) = edit.value else { return Ok(text.to_owned()) };
-        let (key, _) = pair(head.text).unwrap_or_default();
-        let pad = " ".repeat(head.column);
-        let mut lines = vec![format!("{pad}{key}:")];
-        match block.is_list {
-            true => lines.extend(item(&format!("{pad}  "), edit.variable, value)),
-            false => lines.push(format!("{pad}  {}: {}", edit.variable, written(value))),
-        }
-        return Ok(splice(text, head.at, head.at + 1, &lines));
-    }
-    if block.is_list {
-        return put_in(text, &all, block.head, edit);
-    }
-    let entries = entries(&all, block.head);
-    let own = |line: &&&YamlLine<'_>| pair(line.text).is_some_and(|(key, _)| key == edit.variable);
-    let old = entries.iter().rfind(own);
-    let is_block = |line: &YamlLine<'_>| pair(line.text).is_none_or(|(_, value)| value.is_empty());
-    if let Some(old) = old.filter(|old| is_block(old)) {
-        return Err(format!("line {}: the value is not a text: edit it by hand", old.at + 1).into());
-    }
-    if let Some(line) = entries.iter().find(|line| line.item || !has_plain_key(line.text)) {
-        return Err(by_hand(line.at, NOT_A_BLOCK));
-    }
-    let over_lines = |old: &&YamlLine<'_>| {
-        all.iter().position(|line| line.at == old.at).is_some_and(|at| spans(&all, at))
+    let (name, value, head) = (edit.variable, written(value), &all[block.head]);
+    let item = format!("{{name: {name}, value: {value}}}");
+    let line = number(head.at);
+    let (key, empty) = pair(head.text).unwrap_or_default();
+    let replaces = last_set(&find(text, name, edit.part));
+    let text = match (block.is_list, empty, replaces) {
+        (true, "[]", _) => format!("{key}: [{item}]"),
+        (false, "{}", _) => format!("{key}: {{{name}: {value}}}"),
+        (true, _, Some(_)) => format!("value: {value}"),
+        (true, ..) => format!("- {item}"),
+        (false, ..) => format!("{name}: {value}"),
     };
-    if let Some(old) = old.copied().filter(over_lines) {
-        return Err(by_hand(old.at, SPANS));
-    }
-    let Some(value) = edit.value else {
-        return match old {
-            None => Ok(text.to_owned()),
-            Some(_) if entries.len() == 1 => {
-                Err("it is the only variable there: remove it by hand".into())
-            }
-            Some(old) => Ok(splice(text, old.at, old.at + 1, &[])),
-        };
-    };
-    let column = entries.first().map_or(head.column + 2, |line| line.indent);
-    let line = format!("{}{}: {}", " ".repeat(column), edit.variable, written(value));
-    Ok(match old {
-        Some(old) => splice(text, old.at, old.at + 1, &[line]),
-        None => splice(text, head.at + 1, head.at + 1, &[line]),
+    Ok(HandLine {
+        text,
+        place: format!("below `{}:` in line {line}", block.path),
+        above: empty.is_empty().then_some(line + 1),
+        replaces: if empty.is_empty() { replaces } else { Some(line) },
     })
 }
 
@@ -161,19 +133,22 @@ mod tests {
     #[test]
     fn blocks_by_their_path() {
         assert_eq!(find(TEXT, "TZ", Some("web.env")), [FoundValue::set(5, "UTC")]);
-        let edit = |part, value| Edit { variable: "TZ", value, part };
-        let said = put(TEXT, &edit(None, Some("a"))).unwrap_err().to_string();
+        let edit = |part, value| Edit { variable: "TZ", value: Some(value), part };
+        let said = line_by_hand(TEXT, &edit(None, "a")).unwrap_err().to_string();
         assert!(said.ends_with("--part: web.env, web.extraEnv, db.env"), "{said}");
-        for part in ["web.env", "web.extraEnv", "db.env"] {
-            let new = put(TEXT, &edit(Some(part), Some("$(X)"))).unwrap();
-            assert_eq!(find(&new, "TZ", Some(part))[0].value.as_deref(), Some("$(X)"), "{new}");
-            assert!(new.contains("\"$$(X)\""), "{new}");
-            assert_eq!(put(&new, &edit(Some(part), Some("$(X)"))).as_deref(), Ok(&*new));
+        for (part, text, above, replaces) in [
+            ("web.env", "TZ: \"$$(X)\"", Some(5), Some(6)),
+            ("web.extraEnv", "extraEnv: [{name: TZ, value: \"$$(X)\"}]", None, Some(7)),
+            ("db.env", "- {name: TZ, value: \"$$(X)\"}", Some(10), None),
+        ] {
+            let line = line_by_hand(TEXT, &edit(Some(part), "$(X)")).unwrap();
+            assert_eq!((line.text.as_str(), line.above, line.replaces), (text, above, replaces));
         }
-        let gone = put(TEXT, &edit(Some("web.env"), None)).unwrap();
-        assert_eq!(gone, TEXT.replace("    TZ: UTC\n", ""));
-        let said = put("image: x\n", &edit(None, Some("a"))).unwrap_err().to_string();
+        let listed = TEXT.replace("name: A\n    value", "name: TZ\n    value");
+        let line = line_by_hand(&listed, &edit(Some("db.env"), "a")).unwrap();
+        assert_eq!((line.text.as_str(), line.replaces), ("value: \"a\"", Some(11)));
+        let said = line_by_hand("image: x\n", &edit(None, "a")).unwrap_err().to_string();
         assert!(said.contains("no block for variables"), "{said}");
-        assert!(put(TEXT, &edit(Some("web.env"), Some("{{ x }}"))).is_err());
+        assert!(line_by_hand(TEXT, &edit(Some("web.env"), "{{ x }}")).is_err());
     }
 }

@@ -312,7 +312,7 @@ pub(super) fn written(value: &str) -> String {
 }
 
 /// The lines of a variable in a list.
-pub(super) fn item(pad: &str, variable: &str, value: &str) -> [String; 2] {
+fn item(pad: &str, variable: &str, value: &str) -> [String; 2] {
     [format!("{pad}- name: {variable}"), format!("{pad}  value: {}", written(value))]
 }
 
@@ -320,12 +320,12 @@ pub(super) fn item(pad: &str, variable: &str, value: &str) -> [String; 2] {
 ///
 /// # Errors
 /// With what to change instead.
-pub(super) fn no_template(text: &str) -> Result<(), EnvironmentError> {
+fn no_template(text: &str) -> Result<(), EnvironmentError> {
     let marks = [".Values", ".Release.", ".Chart.", "include ", "template "];
     let of_helm = |line: &str| line.contains("{{") && marks.iter().any(|mark| line.contains(mark));
     match text.lines().position(of_helm) {
         Some(at) => Err(format!(
-            "line {}: it is a template of Helm: change the chart's values, where it reads them (--in values.yaml)",
+            "line {}: it is a template of Helm: change the chart's values, where it reads them (--in values.yaml prints the line)",
             at + 1
         )
         .into()),
@@ -334,7 +334,7 @@ pub(super) fn no_template(text: &str) -> Result<(), EnvironmentError> {
 }
 
 /// The change in the list under line `head` of `own`.
-pub(super) fn put_in(
+fn put_in(
     text: &str,
     own: &[YamlLine<'_>],
     head: usize,

@@ -1,12 +1,13 @@
 //! /etc/security/pam_env.conf: pam_env.conf(5). A line names a variable, `DEFAULT=` and `OVERRIDE=`.
 
 use super::pam_env::by_pam;
-use super::{Edit, FoundValue, bare, lines, put_line};
+use super::{Edit, FoundValue, bare, lines};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
+use crate::hand_line::HandLine;
 use crate::pam::CONFIGURATION;
 
-/// pam_env's own configuration. A change belongs there only where it sets the variable already, which the format of
+/// pam_env's own configuration, in which a person makes a change. It belongs there only where it sets the variable already, which the format of
 /// /etc/environment decides.
 pub static PAM_ENV_CONF: ConfigFormat = ConfigFormat {
     name: "pam_env.conf",
@@ -14,7 +15,7 @@ pub static PAM_ENV_CONF: ConfigFormat = ConfigFormat {
     reaches: "what PAM opens a session for with pam_env: login, ssh, su, cron; on Debian stronger than /etc/environment",
     effect: "the next session or job",
     find,
-    put,
+    by_hand: Some(line_by_hand),
     is_file: |path, _| path.is(CONFIGURATION),
     scan: |sources| {
         let reaches = by_pam(sources, CONFIGURATION);
@@ -54,18 +55,16 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 
 /// # Errors
 /// When the value would have to be quoted or escaped.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+fn line_by_hand(text: &str, edit: &Edit<'_>) -> Result<HandLine, EnvironmentError> {
+    let value = edit.value.unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.,:/+=-".contains(c);
-    if edit.value.is_some_and(|value| value.is_empty() || !value.chars().all(plain)) {
+    if value.is_empty() || !value.chars().all(plain) {
         return Err(
-            "pam_env.conf would need quotes or escapes for that value: set it by hand".into()
+            "pam_env.conf needs quotes or escapes for that value: see pam_env.conf(5)".into()
         );
     }
-    let found = find(text, edit.variable, None);
-    let found: Vec<_> =
-        found.iter().map(|found| (found.line as usize - 1, found.line as usize)).collect();
-    let line = edit.value.map(|value| format!("{} DEFAULT={value}", edit.variable));
-    Ok(put_line(text, edit, &found, line))
+    let line = format!("{} DEFAULT={value}", edit.variable);
+    Ok(HandLine::anywhere(line, &find(text, edit.variable, None)))
 }
 
 #[cfg(test)]
@@ -85,9 +84,8 @@ mod tests {
         }
         assert!(!find("V DEFAULT=${HOME}x\n", "V", None)[0].certain);
         let edit = Edit { variable: "V", value: Some("UTC"), part: None };
-        assert_eq!(
-            put("A DEFAULT=1\nV DEFAULT=a\n", &edit).unwrap(),
-            "A DEFAULT=1\nV DEFAULT=UTC\n"
-        );
+        let line = line_by_hand("A DEFAULT=1\nV DEFAULT=a\n", &edit).unwrap();
+        assert_eq!((line.text.as_str(), line.replaces), ("V DEFAULT=UTC", Some(2)));
+        assert!(line_by_hand("", &Edit { value: Some("a b"), ..edit }).is_err());
     }
 }

@@ -1,10 +1,11 @@
 //! The `environment` file of a Debian PostgreSQL cluster, which pg_ctlcluster(1) reads: nothing else reaches the
-//! server. A line that it cannot read prevents the cluster from starting.
+//! server. A line that it cannot read prevents the cluster from starting: a person writes it.
 
-use super::{Edit, FoundValue, bare, lines, put_line};
+use super::{Edit, FoundValue, bare, lines};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
+use crate::hand_line::HandLine;
 use needless_model::Confidence;
 
 /// The environment of a PostgreSQL cluster.
@@ -14,7 +15,7 @@ pub static POSTGRESQL: ConfigFormat = ConfigFormat {
     reaches: "the server and what it runs; its starter clears the rest (Debian)",
     effect: "a restart of the cluster",
     find,
-    put,
+    by_hand: Some(line_by_hand),
     is_file: |path, _| path.below("/postgresql/") && path.name() == "environment",
     locate: |query| match query.channel {
         Channel::Postgresql { version, cluster } => vec![location(query, version, cluster)],
@@ -47,14 +48,13 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 
 /// # Errors
 /// When the value holds a quote, which that file cannot express.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    if edit.value.is_some_and(|value| value.contains(['\'', '"', '\\'])) {
+fn line_by_hand(text: &str, edit: &Edit<'_>) -> Result<HandLine, EnvironmentError> {
+    let value = edit.value.unwrap_or_default();
+    if value.contains(['\'', '"', '\\']) {
         return Err("PostgreSQL's environment file cannot hold a value with quotes".into());
     }
-    let found = find(text, edit.variable, None);
-    let found: Vec<_> = found.iter().map(|f| (f.line as usize - 1, f.line as usize)).collect();
-    let line = edit.value.map(|value| format!("{} = '{value}'", edit.variable));
-    Ok(put_line(text, edit, &found, line))
+    let line = format!("{} = '{value}'", edit.variable);
+    Ok(HandLine::anywhere(line, &find(text, edit.variable, None)))
 }
 
 fn location(query: &LocationQuery<'_>, version: &str, cluster: &str) -> ConfigLocation {
@@ -64,7 +64,6 @@ fn location(query: &LocationQuery<'_>, version: &str, cluster: &str) -> ConfigLo
     let unit = format!("postgresql@{version}-{cluster}.service");
     let known = query.root.read(&file).is_ok();
     let confidence = if known { Confidence::High } else { Confidence::Low };
-    let owner = query.process().map(|process| process.uid);
     let location = ConfigLocation::new(&POSTGRESQL, file, why, confidence);
-    ConfigLocation { owner, ..location }.restart(&["systemctl", "restart", &unit])
+    location.restart(&["systemctl", "restart", &unit])
 }

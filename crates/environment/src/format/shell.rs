@@ -1,9 +1,9 @@
 //! Files that a POSIX shell sources: profile.d, /etc/default, /etc/conf.d, /etc/sysconfig, Apache's
 //! envvars, wrapper scripts. POSIX, Shell Command Language 2.
 
-use super::shell_flow::{Flow, LineRead, SimpleCommand};
+use super::shell_lines::{self, ShellLines, SimpleCommand};
 use super::shell_words::{expanded, is_number};
-use super::{Edit, FoundValue, NOTE, Reach, lines, splice};
+use super::{Edit, FoundValue, NOTE, Reach, lines, number, splice};
 use crate::error::EnvironmentError;
 
 /// The program that checks a script.
@@ -14,7 +14,7 @@ struct ShellLine {
     line: usize,
     value: Option<String>,
     exported: bool,
-    /// Whether it is at the start of its line, alone on it, with a value that no shell would compute.
+    /// Whether it is alone, with a value that no shell would compute.
     plain: bool,
     reach: Reach,
 }
@@ -27,37 +27,40 @@ impl ShellLine {
 }
 
 /// A file as its shell reads it.
-struct ShellFile<'v> {
+struct ShellFile {
     entries: Vec<ShellLine>,
-    flow: Flow<'v>,
+    read: ShellLines,
 }
 
-fn read<'v>(text: &str, variable: &'v str) -> ShellFile<'v> {
-    let (mut entries, mut flow) = (Vec::new(), Flow::new(variable));
-    for (line, text) in lines(text).into_iter().enumerate() {
-        // A carriage return is a part of the last word.
-        let text = text.strip_suffix('\n').unwrap_or(text);
-        let LineRead { reach, commands, single } = flow.line(text, super::number(line));
-        // Commands after `;` or `&&` count too, but are not plain.
-        let plain = single && !text.starts_with([' ', '\t']);
-        let found = commands.iter().filter_map(|command| entry(command, variable, line, plain));
-        entries.extend(found.map(|entry| ShellLine { reach, ..entry }));
-    }
-    ShellFile { entries, flow }
+fn read(text: &str, variable: &str) -> ShellFile {
+    let read = shell_lines::read(text, variable);
+    let doubt = read.doubt.as_ref().map(|(line, _)| *line);
+    let reach = |command: &SimpleCommand| match (command.inside, doubt) {
+        (Some(line), _) => Reach::Inside { line },
+        (None, Some(line)) if line < number(command.line) => Reach::Perhaps { line },
+        _ => Reach::Yes,
+    };
+    let found = read.commands.iter();
+    let entries = found
+        .filter_map(|one| {
+            entry(one, variable).map(|entry| ShellLine { reach: reach(one), ..entry })
+        })
+        .collect();
+    ShellFile { entries, read }
 }
 
 /// What a command does to the variable; whether it is reached is not known here.
-fn entry(command: &SimpleCommand, variable: &str, line: usize, plain: bool) -> Option<ShellLine> {
-    let SimpleCommand { assigned, words, .. } = command;
-    let reach = Reach::Yes;
-    let plain = plain && !command.is_redirected();
+fn entry(command: &SimpleCommand, variable: &str) -> Option<ShellLine> {
+    let SimpleCommand { assigned, words, line, .. } = command;
+    let (reach, line) = (Reach::Yes, *line);
+    let plain = command.alone && !command.redirected;
     let (exported, all) = match &words[..] {
         // `TZ=UTC command` sets it for that command only.
         [] => (false, &assigned[..]),
         [name, all @ ..] if name == "export" => (true, all),
         [name, all @ ..] if name == "unset" => {
             let here = all.iter().any(|name| name == variable);
-            let plain = plain && assigned.is_empty();
+            let plain = plain && assigned.is_empty() && all.len() == 1;
             return here.then_some(ShellLine { line, value: None, exported: true, plain, reach });
         }
         _ => return None,
@@ -106,26 +109,18 @@ pub(super) fn value_of(text: &str) -> (String, bool) {
     (value, sure && quote.is_none())
 }
 
-/// Refuses a file with a line whose effect is not certain: it may change the variable, or keep a new line from doing so.
-pub(crate) fn check_simple(text: &str, variable: &str) -> Result<(), EnvironmentError> {
-    refuse_doubt(&read(text, variable).flow, variable)
-}
-
-fn refuse_doubt(flow: &Flow<'_>, variable: &str) -> Result<(), EnvironmentError> {
-    if let Some(line) = flow.continues {
-        return Err(format!(
-            "line {line} goes on in the next one (a quote or a backslash): where a line of it can be changed is not \
-             certain, so change it by hand"
-        )
-        .into());
-    }
-    let Some((line, what)) = flow.doubt() else { return Ok(()) };
-    let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
-    let which = if line == 0 { "it".to_owned() } else { format!("line {line}") };
+/// Refuses a file with a line behind which nothing is certain.
+fn refuse_doubt(read: &ShellLines, variable: &str) -> Result<(), EnvironmentError> {
+    let Some((line, what)) = &read.doubt else { return Ok(()) };
     Err(format!(
-        "{which} is not simple enough{what} to be certain that a change has an effect: set {variable} by hand, and look"
+        "line {line} ({what}) may end the file, or change what others do: set {variable} by hand, and look"
     )
     .into())
+}
+
+/// Whether the last line of a text goes on in what follows.
+pub(crate) fn goes_on(text: &str) -> bool {
+    shell_lines::read(text, "").goes_on
 }
 
 /// Where `text` sets `variable` for the programs it starts; the last counts.
@@ -135,9 +130,9 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 
 /// The same; `exported`: the variable is exported already, and a plain assignment changes it for programs.
 pub(crate) fn assignments(text: &str, variable: &str, exported: bool) -> Vec<FoundValue> {
-    let ShellFile { entries: all, flow } = read(text, variable);
+    let ShellFile { entries: all, read } = read(text, variable);
     let exports = exported || all.iter().any(|entry| entry.exported && entry.value.is_some());
-    let sure = flow.doubt().is_none();
+    let sure = read.doubt.is_none();
     let mut found = Vec::new();
     for entry in all {
         match entry.value {
@@ -158,8 +153,6 @@ pub(crate) fn assignments(text: &str, variable: &str, exported: bool) -> Vec<Fou
             }
         }
     }
-    // The last of those that are reached counts.
-    found.sort_by_key(|found| !matches!(found.reach, Reach::No { .. }));
     found
 }
 
@@ -197,44 +190,37 @@ pub(crate) fn commands_of(
     let mut known: Vec<(String, String)> = arguments.map_or_else(Vec::new, |all| {
         (1..=9).map(|at| (at.to_string(), argument(all, at))).collect()
     });
-    let mut flow = Flow::new(variable);
     let plain = |word: &String| value_of(word).0;
-    for (at, text) in lines(text).into_iter().enumerate() {
-        let line = super::number(at);
-        let read = flow.line(text.strip_suffix('\n').unwrap_or(text), line);
+    for command in shell_lines::read(text, variable).commands {
+        let line = number(command.line);
         // A function has arguments of its own.
-        let mine = |known: &[(String, String)]| -> Vec<(String, String)> {
-            let all = known.iter().filter(|(name, _)| read.reach == Reach::Yes || !is_number(name));
-            all.cloned().collect()
-        };
-        for command in read.commands {
-            let mine = mine(&known);
-            let pairs = command.assigned.iter().filter_map(|word| word.split_once('='));
-            let pairs: Vec<(String, String)> = pairs
-                .map(|(name, value)| (name.to_owned(), expanded(&value_of(value).0, &mine)))
-                .collect();
-            let words: Vec<String> = command.words.iter().map(plain).collect();
-            match words.first().map(String::as_str) {
-                None => known.extend(pairs),
-                Some("." | "source") => {
-                    let file = expanded(words.get(1).map_or("", String::as_str), &mine);
-                    if file.starts_with('/') && !file.contains('$') {
-                        found.push((line, ShellCommand::Source(file)));
-                    }
+        let mine = known.iter().filter(|(name, _)| command.inside.is_none() || !is_number(name));
+        let mine: Vec<(String, String)> = mine.cloned().collect();
+        let pairs = command.assigned.iter().filter_map(|word| word.split_once('='));
+        let pairs: Vec<(String, String)> = pairs
+            .map(|(name, value)| (name.to_owned(), expanded(&value_of(value).0, &mine)))
+            .collect();
+        let words: Vec<String> = command.words.iter().map(plain).collect();
+        match words.first().map(String::as_str) {
+            None => known.extend(pairs),
+            Some("." | "source") => {
+                let file = expanded(words.get(1).map_or("", String::as_str), &mine);
+                if file.starts_with('/') && !file.contains('$') {
+                    found.push((line, ShellCommand::Source(file)));
                 }
-                Some("set" | "shift") => known.retain(|(name, _)| !is_number(name)),
-                Some(first) => {
-                    let value = pairs.into_iter().rev().find(|(name, _)| name == variable);
-                    let value = value.map(|(_, value)| (line, ShellCommand::Assign(value)));
-                    let exec = first == "exec";
-                    let becomes = ShellCommand::Becomes(words[usize::from(exec)..].to_vec());
-                    let all = value.into_iter().chain([(line, becomes)]);
-                    if exec {
-                        found.extend(all);
-                        last = None;
-                    } else {
-                        last = Some(all);
-                    }
+            }
+            Some("set" | "shift") => known.retain(|(name, _)| !is_number(name)),
+            Some(first) => {
+                let value = pairs.into_iter().rev().find(|(name, _)| name == variable);
+                let value = value.map(|(_, value)| (line, ShellCommand::Assign(value)));
+                let exec = first == "exec";
+                let becomes = ShellCommand::Becomes(words[usize::from(exec)..].to_vec());
+                let all = value.into_iter().chain([(line, becomes)]);
+                if exec {
+                    found.extend(all);
+                    last = None;
+                } else {
+                    last = Some(all);
                 }
             }
         }
@@ -246,12 +232,10 @@ pub(crate) fn commands_of(
 /// Sets it where the last plain setting is, if that is the last line about the variable, else at the end.
 ///
 /// # Errors
-/// When the value holds control characters.
+/// When a line of the text may end the file, or change what others do.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    let ShellFile { entries: mut all, flow } = read(text, edit.variable);
-    refuse_doubt(&flow, edit.variable)?;
-    // What is never reached changes nothing, and stays.
-    all.retain(|entry| !matches!(entry.reach, Reach::No { .. }));
+    let ShellFile { entries: all, read } = read(text, edit.variable);
+    refuse_doubt(&read, edit.variable)?;
     let Some(value) = edit.value else {
         let sets = |entry: &ShellLine| entry.value.is_some();
         let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|entry| entry.is_own());
@@ -264,28 +248,21 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
             out = splice(&out, entry.line, entry.line + 1, &[]);
         }
         return match others.iter().any(|entry| sets(entry)) {
-            true => at_end(&out, edit, format!("unset {}", edit.variable)),
+            true => Ok(at_end(&out, format!("unset {}", edit.variable))),
             false => Ok(out),
         };
     };
     let line = format!("export {}={}", edit.variable, word(value));
     match all.last() {
         Some(last) if last.is_own() => Ok(splice(text, last.line, last.line + 1, &[line])),
-        _ => at_end(text, edit, line),
+        _ => Ok(at_end(text, line)),
     }
 }
 
 /// The text with a line added at its end.
-fn at_end(text: &str, edit: &Edit<'_>, line: String) -> Result<String, EnvironmentError> {
-    let here = read(text, edit.variable).flow.here();
-    let Some(doubt) = here.doubt() else {
-        let at = lines(text).len();
-        return Ok(splice(text, at, at, &[NOTE.to_owned(), line]));
-    };
-    let sure = matches!(here, Reach::No { .. });
-    let has = if sure { "would have" } else { "may have" };
-    let why = format!("a line at its end {has} no effect ({doubt}): put it further up by hand");
-    Err(why.into())
+fn at_end(text: &str, line: String) -> String {
+    let at = lines(text).len();
+    splice(text, at, at, &[NOTE.to_owned(), line])
 }
 
 /// A value as one word of a shell.
@@ -354,11 +331,12 @@ mod tests {
         for (text, line) in [
             ("X='a\nexport TZ=inner\nb'\n", Some(1)),
             ("A=1\nX=\"a\nTZ=inner\nb\"\n", Some(2)),
-            ("exec env A=1 \\\nTZ=Asia/Tokyo date\n", Some(1)),
+            ("/bin/env A=1 \\\nTZ=Asia/Tokyo date\n", Some(1)),
             ("echo 'a' \"b'\" \\' # it's\n", None),
             ("cat <<EOF\nit's\nEOF\nexport TZ=UTC\n", None),
         ] {
-            assert_eq!(read(text, "TZ").flow.continues, line, "{text}");
+            let doubt = read(text, "TZ").read.doubt.map(|(line, _)| line);
+            assert_eq!(doubt, line, "{text}");
             let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
             assert_eq!(put(text, &edit).is_err(), line.is_some(), "{text}");
             let certain = find(text, "TZ", None).iter().any(|found| found.certain);

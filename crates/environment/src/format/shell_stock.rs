@@ -110,11 +110,10 @@ mod tests {
     #[test]
     fn what_a_distribution_writes_is_understood_and_stays() {
         for text in [PROFILE, BASHRC] {
-            assert!(shell::check_simple(text, "TZ").is_err(), "{text}");
-            let plain = neutral(text);
-            assert_eq!(shell::check_simple(&plain, "TZ"), Ok(()), "{plain}");
-            assert_eq!(put_back(text, &plain), text);
             let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
+            assert!(shell::put(text, &edit).is_err(), "{text}");
+            let plain = neutral(text);
+            assert_eq!(put_back(text, &plain), text);
             let new = put_back(text, &shell::put(&plain, &edit).unwrap());
             assert_eq!(new, format!("{text}{NOTE}\nexport TZ=UTC\n"));
         }

@@ -1,11 +1,12 @@
 //! What a user gives their own sessions of sshd: `environment="NAME=VALUE"` of a key in authorized_keys, and
 //! ~/.ssh/environment; sshd(8). sshd reads them only where PermitUserEnvironment allows it. And what the client sends.
 
-use super::{Edit, FoundValue, bare, lines, put_line, splice};
+use super::{Edit, FoundValue, bare, lines, put_line};
 use crate::channel::{Channel, Launcher};
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
 use crate::format_list::SSHD;
+use crate::hand_line::HandLine;
 use crate::sources::{Sources, home};
 use crate::sshd_config::{SshSession, SshdConfig};
 use crate::trace_variable::passed_on;
@@ -18,11 +19,10 @@ pub static AUTHORIZED_KEYS: ConfigFormat = ConfigFormat {
     reaches: "sessions that are opened with the key, where sshd allows it (PermitUserEnvironment)",
     effect: "the next session with that key",
     find: in_keys,
-    put: put_in_keys,
+    by_hand: Some(option_by_hand),
     is_file: |path, _| NAMES.contains(&path.name()) && path.below("/.ssh/"),
     scan,
     locate,
-    mode: 0o600,
     has_parts: true,
     ..DEFAULT
 };
@@ -50,8 +50,6 @@ struct Key<'a> {
     at: usize,
     /// Its options as they are written; empty where it has none.
     options: Vec<&'a str>,
-    /// The key's type, the key and the comment.
-    rest: &'a str,
     /// Its comment, or its line where it has none or another key has the same.
     name: String,
 }
@@ -66,7 +64,7 @@ fn keys(text: &str) -> Vec<Key<'_>> {
         let (options, rest) =
             if TYPES.iter().any(|begin| line.starts_with(begin)) { ("", line) } else { cut(line) };
         let comment = rest.splitn(3, ' ').nth(2).unwrap_or_default().trim();
-        found.push(Key { at, options: split(options), rest, name: comment.to_owned() });
+        found.push(Key { at, options: split(options), name: comment.to_owned() });
     }
     let names: Vec<String> = found.iter().map(|key| key.name.clone()).collect();
     for key in &mut found {
@@ -127,29 +125,23 @@ fn in_keys(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
     .collect()
 }
 
-fn put_in_keys(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+/// # Errors
+/// When there is no such key, or the value ends with a backslash.
+fn option_by_hand(text: &str, edit: &Edit<'_>) -> Result<HandLine, EnvironmentError> {
     let all = keys(text);
     let key = super::yaml::choose("key", &all, |key| &key.name, edit.part)?;
-    let mut options: Vec<String> = key.options.iter().map(|one| (*one).to_owned()).collect();
-    let sets = |option: &String| value(option, edit.variable).is_some();
-    let new = match edit.value {
-        Some(value) if value.ends_with('\\') => {
-            return Err("a backslash at its end cannot be written there".into());
-        }
-        Some(value) => {
-            Some(format!("environment=\"{}={}\"", edit.variable, value.replace('"', "\\\"")))
-        }
-        None => None,
-    };
-    match (options.iter().position(sets), new) {
-        (Some(at), Some(new)) => options[at] = new,
-        (None, Some(new)) => options.insert(0, new),
-        (_, None) => options.retain(|option| !sets(option)),
+    let new = edit.value.unwrap_or_default();
+    if new.ends_with('\\') {
+        return Err("a backslash at its end cannot be written there".into());
     }
-    let blank = if options.is_empty() { "" } else { " " };
-    let line = format!("{}{blank}{}", options.join(","), key.rest);
-    let same = lines(text).get(key.at).is_some_and(|old| bare(old).trim() == line);
-    Ok(if same { text.to_owned() } else { splice(text, key.at, key.at + 1, &[line]) })
+    let (line, old) = (super::number(key.at), |option: &&str| value(option, edit.variable));
+    let is_set = key.options.iter().any(|option| old(option).is_some());
+    Ok(HandLine {
+        text: format!("environment=\"{}={}\"", edit.variable, new.replace('"', "\\\"")),
+        place: format!("to the options in front of the key {}, line {line}", key.name),
+        above: None,
+        replaces: is_set.then_some(line),
+    })
 }
 
 /// Lines `NAME=VALUE`, taken as they are.
@@ -292,20 +284,15 @@ mod tests {
     fn variables_of_keys() {
         assert_eq!(in_keys(TEXT, "TZ", None), [FoundValue::set(1, "Europe/Rome")]);
         assert_eq!(in_keys(TEXT, "T", None), []);
-        let edit = |value, part| Edit { variable: "TZ", value, part: Some(part) };
-        let new = put_in_keys(TEXT, &edit(Some("a\"b"), "joe@laptop")).unwrap();
-        let line =
-            "no-pty,environment=\"A=1\",environment=\"TZ=a\\\"b\" ssh-ed25519 AAAA joe@laptop\n";
-        assert!(new.contains(line), "{new}");
+        let edit = |value, part| Edit { variable: "TZ", value: Some(value), part };
+        let line = option_by_hand(TEXT, &edit("a\"b", Some("joe@laptop"))).unwrap();
+        let expected = ("environment=\"TZ=a\\\"b\"", Some(2));
+        assert_eq!((line.text.as_str(), line.replaces), expected);
+        let new = TEXT.replace("environment=\"TZ=Europe/Rome\"", &line.text);
         assert_eq!(in_keys(&new, "TZ", None), [FoundValue::set(1, "a\"b")]);
-        let new = put_in_keys(TEXT, &edit(Some("UTC"), "line 3")).unwrap();
-        assert!(new.contains("\nenvironment=\"TZ=UTC\" ssh-rsa BBBB\n"), "{new}");
-        assert_eq!(put_in_keys(&new, &edit(None, "line 3")).unwrap(), TEXT);
-        let new = put_in_keys(TEXT, &edit(Some("UTC"), "ann")).unwrap();
-        let line = "environment=\"TZ=UTC\",command=\"a \\\"b, c\\\" d\" ssh-rsa CCCC ann\n";
-        assert!(new.ends_with(line), "{new}");
-        let said =
-            put_in_keys(TEXT, &Edit { part: None, ..edit(None, "") }).unwrap_err().to_string();
+        let line = option_by_hand(TEXT, &edit("UTC", Some("ann"))).unwrap();
+        assert_eq!(line.place, "to the options in front of the key ann, line 4");
+        let said = option_by_hand(TEXT, &edit("", None)).unwrap_err().to_string();
         assert!(said.ends_with("joe@laptop, line 3, ann"), "{said}");
     }
 }

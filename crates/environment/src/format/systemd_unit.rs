@@ -1,8 +1,6 @@
 //! Units of systemd, of the system and of users, and the files that their `EnvironmentFile=` names.
 
-use super::env_file::ENV_FILE;
-use super::init_script::DEFAULTS;
-use super::wrapper::WRAPPER;
+use super::unit_command::on_the_way;
 use super::{environment_file, php_fpm, quadlet, systemd};
 use crate::channel::{Channel, Launcher, Started};
 use crate::config_format::{CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
@@ -15,8 +13,8 @@ use crate::running::{
 use crate::sources::User;
 use crate::trace_variable::own_change;
 use crate::unit::{self, SettingKind, Unit};
-use crate::way::{How, Way};
-use needless_host::{ProcInfo, Root};
+use crate::way::Way;
+use needless_host::ProcInfo;
 use needless_model::Confidence;
 
 /// A drop-in of a system unit.
@@ -163,12 +161,14 @@ fn doubted(
     use Confidence::{High, Medium};
     let passed = query.process().and_then(|process| process.initial.text());
     let given = unit.effective().and_then(|setting| setting.value.as_deref());
+    let way = Way::of_unit(query.root, query.variable, unit);
+    let has_script = way.script_between(query.process()).is_some();
     if query.process().is_some_and(|process| own_change(process).is_some()) {
         if confidence == High {
             confidence = Medium;
         }
         why = format!("{why}; but the program changes {} itself, after its start", query.variable);
-    } else if confidence == Medium && passed.is_some() && passed == given {
+    } else if confidence == Medium && passed.is_some() && passed == given && !has_script {
         confidence = High;
         why =
             format!("{name} sets the value that the process has: what is in between passes it on");
@@ -191,6 +191,13 @@ fn how_sure(
     use Confidence::{High, Low, Medium};
     let way = Way::of_unit(query.root, query.variable, unit);
     let is_known = query.process().and_then(|me| way.has_program(me));
+    let script = way.script_between(query.process());
+    if let Some(script) = script.filter(|_| how != Started::Rebuilt) {
+        let why = format!(
+            "{name} starts the script {script}, which may change the variable before its program has it"
+        );
+        return (Medium, why);
+    }
     match how {
         Started::Directly if is_known == Some(false) => {
             let program = way.programs.last().map_or("", String::as_str);
@@ -297,98 +304,6 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
     let (confidence, why) = doubted(query, &unit, name, confidence, why);
     let file = format!("{}/.config/systemd/user/{name}.d{DROP_IN}", user.home);
     Some(ConfigLocation::new(&USER_UNIT, file, why, confidence).restart(&restart))
-}
-
-/// The place where the unit's command line or a script of it sets or removes the variable, after systemd.
-/// `format`: that of the unit.
-fn on_the_way(
-    query: &LocationQuery<'_>,
-    unit: &Unit,
-    name: &str,
-    format: &'static ConfigFormat,
-) -> Option<ConfigLocation> {
-    use Confidence::{High, Low, Medium};
-    let way = Way::of_unit(query.root, query.variable, unit);
-    let plain =
-        |file: &str| ["/etc/default/", "/etc/sysconfig/"].iter().any(|dir| file.starts_with(dir));
-    if let Some(location) = into_container(query, &way, name) {
-        return Some(location);
-    }
-    let Some(last) = way.last() else {
-        let (file, _) = way.unexported.last().filter(|(file, _)| plain(file))?;
-        let why =
-            format!("a script that {name} starts sources it, and there it is set without `export`");
-        return Some(ConfigLocation::new(&DEFAULTS, file.clone(), why, High));
-    };
-    if query
-        .process()
-        .is_some_and(|me| me.initial.is_known() && me.initial.text() != last.value.as_deref())
-    {
-        return None;
-    }
-    let does = if last.value.is_some() { "sets" } else { "removes" };
-    let confidence = if last.sure { High } else { Medium };
-    let file = last.file.clone();
-    Some(match last.how {
-        How::Sourced if plain(&file) => {
-            let why = format!("the script that {name} starts sources it, after systemd");
-            ConfigLocation::new(&DEFAULTS, file, why, confidence)
-        }
-        How::Script => {
-            let why = format!(
-                "{name} starts this script, and its line {} {does} it, after systemd",
-                last.line
-            );
-            ConfigLocation::new(&WRAPPER, file, why, confidence)
-        }
-        How::Sourced | How::Words(_) | How::EnvFile | How::Quadlet => {
-            let what = if let How::Words(words) = last.how {
-                format!(" (`{words}`)")
-            } else {
-                String::new()
-            };
-            let why = format!(
-                "{file}:{} {does} it{what}, after systemd: change it there by hand",
-                last.line
-            );
-            ConfigLocation::new(format, None, why, Low)
-        }
-    })
-}
-
-/// The place where the command of a unit gives its container the variable: whatever the unit itself sets reaches only the
-/// program that starts the container.
-fn into_container(query: &LocationQuery<'_>, way: &Way<'_>, name: &str) -> Option<ConfigLocation> {
-    let (file, line) = way.container.as_ref()?;
-    if let Some(last) = way.last().filter(|last| last.how == How::EnvFile && last.sure) {
-        let why = format!("{name} starts its container with it (--env-file)");
-        return Some(ConfigLocation::new(&ENV_FILE, last.file.clone(), why, Confidence::High));
-    }
-    let variable = query.variable;
-    let why = match way.made_elsewhere {
-        true => format!(
-            "{file}:{line} starts a container that is described elsewhere: set {variable} there by hand (its compose \
-             file, or -e {variable}=… where it is made) and make it again"
-        ),
-        false => format!(
-            "{file}:{line} starts a container, which gets only what is said there: change it there by hand \
-             (-e {variable}=…)"
-        ),
-    };
-    Some(ConfigLocation::new(&SYSTEMD_UNIT, None, why, Confidence::Low))
-}
-
-/// The same for a process in the container that a unit of the system has started.
-pub(crate) fn location_of_container(
-    root: &Root,
-    query: &LocationQuery<'_>,
-    name: &str,
-) -> Option<ConfigLocation> {
-    let unit = unit::read(root, name, query.variable, None);
-    let way = Way::of_unit(root, query.variable, &unit);
-    let known = quadlet::source(&unit).is_none();
-    let location = known.then(|| into_container(query, &way, name)).flatten()?;
-    Some(location.restart(&["systemctl", "restart", name]))
 }
 
 /// The file of `EnvironmentFile=` that sets the variable, if that is the setting that counts.

@@ -1,6 +1,6 @@
 //! A wrapper script, the last resort: a shell script that sets variables and then becomes the program.
 
-use super::envdir::env_dir;
+use super::envdir::{env_dir, restart_of_run_script};
 use super::{Edit, FoundValue, Reach, bare, lines, shell, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
@@ -31,16 +31,24 @@ pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<Found
 
 /// What `find` finds in the lines before the script becomes the program.
 pub(crate) fn before_exec(text: &str, find: impl Fn(&str) -> Vec<FoundValue>) -> Vec<FoundValue> {
+    let all = lines(text);
     let end = exec_line(text);
-    let before = lines(text)[..end.unwrap_or(lines(text).len())].concat();
-    // What ends the script before a line ends it before the program starts, too. A shell that is not sourced may go
-    // on after `return`.
-    let reach = |found: &FoundValue| match found.reach {
-        Reach::Perhaps { .. } if end.is_some() => Reach::Yes,
-        Reach::No { line, verb: verb @ "returns" } => Reach::Perhaps { line, verb },
-        other => other,
-    };
-    find(&before).into_iter().map(|found| FoundValue { reach: reach(&found), ..found }).collect()
+    let head = &all[..end.unwrap_or(all.len())];
+    let mut found = find(&head.concat());
+    // The line right above the program is reached if the program is, whatever stands above the two.
+    if let (Some(last), Some((line, above)), Some(_)) = (found.last_mut(), head.split_last(), end)
+        && last.line as usize == head.len()
+        && !shell::goes_on(&above.concat())
+        && find(line).pop().is_some_and(|alone| alone.is_sure())
+    {
+        (last.certain, last.reach) = (true, Reach::Yes);
+    }
+    found
+}
+
+/// Whether the script becomes another program.
+pub(crate) fn becomes_another(text: &str) -> bool {
+    exec_line(text).is_some()
 }
 
 /// The line with which the script becomes the program. `exec 2>&1` only redirects.
@@ -73,7 +81,12 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     };
     let all = lines(&fresh);
     let (head, tail) = (all[..at].concat(), all[at..].concat());
-    shell::check_simple(&head, edit.variable)?;
+    if shell::goes_on(&head) {
+        return Err(format!(
+            "line {at} goes on in the line that starts the program: change it by hand"
+        )
+        .into());
+    }
     if let Some(why) = changes_it_again(all[at], edit.variable) {
         return Err(format!("line {} {why}: change that line by hand", at + 1).into());
     }
@@ -82,7 +95,6 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         Some(value) => format!("export {}={}", edit.variable, shell::word(value)),
         None => format!("unset {}", edit.variable),
     };
-    // Also where the lines before leave it open whether the shell comes there.
     if lines(&head).last().is_some_and(|above| bare(above) == line) {
         return Ok(fresh);
     }
@@ -129,6 +141,7 @@ fn locate(query: &LocationQuery<'_>) -> Vec<ConfigLocation> {
             let why = format!("its supervisor runs {run}, which becomes the program");
             let confidence = if text.starts_with("#!/bin/sh") { High } else { Medium };
             ConfigLocation::new(&WRAPPER, run, why, confidence)
+                .restart(&restart_of_run_script(query, dir))
         }
         Channel::At => {
             let why = "at gives a job the environment of the user who submitted it: submit it again with the variable \

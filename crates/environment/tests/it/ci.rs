@@ -1,6 +1,7 @@
-//! Workflows of GitHub and pipelines of GitLab, changed and then held to the schemas that JSON Schema Store and GitLab
-//! publish, which the wheel of check-jsonschema has; so is our own action. `scripts/install` fetches it.
+//! Workflows of GitHub and pipelines of GitLab, with the line that a person is told to write, held to the schemas that
+//! JSON Schema Store and GitLab publish, which the wheel of check-jsonschema has; so is our own action. `scripts/install` fetches it.
 
+use crate::common::written_by_hand;
 use needless_environment::{ConfigFormat, Edit, GITHUB_WORKFLOW, GITLAB_CI};
 use needless_fixtures::reference_python;
 use serde_json::{Value, json};
@@ -75,16 +76,20 @@ has:
 const VALUES: [&str; 6] =
     ["Europe/Athens", "5", "yes", "a: b # c", "it's \"q\" \\t", "$HOME $$ ${X:-y}"];
 
-/// Changes of `text` are what the schema describes and a reader finds; with a list for the variable A, it is not.
+/// What is written by hand is what the schema describes and a reader finds; with a list for the variable A, it is not.
 fn holds(format: &'static ConfigFormat, text: &str, schema: &str, key: &str) {
     let mut cases = Vec::new();
     for part in [None, Some("bare"), Some("has")] {
         for value in VALUES {
             let edit = Edit { variable: "TZ", value: Some(value), part };
-            let once = format.change(text, &edit).unwrap();
+            let line = format.line_by_hand(text, &edit).unwrap();
+            let once = written_by_hand(text, &line);
             // A second value replaces the first.
-            let other = format.change(&once, &Edit { value: Some("UTC"), ..edit }).unwrap();
-            cases.extend([(part, value, once), (part, "UTC", other)]);
+            let again = format.line_by_hand(&once, &Edit { value: Some("UTC"), ..edit }).unwrap();
+            if again.replaces.is_some() {
+                cases.push((part, "UTC", written_by_hand(&once, &again)));
+            }
+            cases.push((part, value, once));
         }
     }
     let wrong = text.replace("A: one\n", "A: [one]\n");

@@ -1,6 +1,6 @@
 //! What the tests of files in YAML share: values that are hard to write, and files to write them into.
 
-use needless_environment::{ConfigFormat, Edit};
+use needless_environment::{ConfigFormat, Edit, HandLine};
 
 /// Values that such files treat specially.
 pub(crate) const VALUES: [&str; 10] = [
@@ -123,4 +123,18 @@ pub(crate) fn manifest(kind: &str, pod: &str) -> String {
         ),
         _ => format!("{}spec:\n{select}{}", head("apps/v1"), template(4)),
     }
+}
+
+/// The text with a line where a person writes it: in the place of one, above one with its blanks, or at the end.
+pub(crate) fn written_by_hand(text: &str, line: &HandLine) -> String {
+    let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
+    let at = line.replaces.or(line.above).map_or(all.len(), |at| at as usize - 1);
+    let blanks =
+        all.get(at).map_or("", |beside| &beside[..beside.len() - beside.trim_start().len()]);
+    let new = format!("{blanks}{}", line.text);
+    match line.replaces {
+        Some(_) => all[at] = new,
+        None => all.insert(at, new),
+    }
+    all.join("\n") + "\n"
 }

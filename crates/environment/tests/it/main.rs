@@ -5,7 +5,6 @@ mod common;
 mod elsewhere;
 mod flushed;
 mod formats;
-mod helm;
 mod journal;
 mod readers;
 mod schemas;

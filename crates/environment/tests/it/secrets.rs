@@ -178,7 +178,6 @@ fn no_secret_is_shown() {
                 confidence: Confidence::High,
                 restart: Vec::new(),
                 caveat: None,
-                owner: None,
             };
             match plan(&location, variable, *value, &disk) {
                 Ok(plan) => {

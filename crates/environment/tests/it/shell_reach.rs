@@ -1,6 +1,6 @@
 //! Which lines of a shell file count, compared with what the shells themselves do.
 
-use needless_environment::{ConfigFormat, Edit, PROFILE_D, Reach, WRAPPER};
+use needless_environment::{Edit, PROFILE_D, Reach, WRAPPER};
 use needless_fixtures::{needed, thorough};
 use std::path::Path;
 use std::process::Command;
@@ -131,7 +131,7 @@ const PARTS: [&str; 92] = [
 #[test]
 fn what_is_certain_is_what_a_shell_does() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut sure, mut never, mut changed) = (0, 0, 0);
+    let (mut sure, mut changed) = (0, 0);
     let mut state = 1_u64;
     let mut random = |below: usize| {
         state =
@@ -167,12 +167,6 @@ fn what_is_certain_is_what_a_shell_does() {
                 continue;
             }
             let found = PROFILE_D.find(&text, "TZ", None);
-            for one in &found {
-                if let (Reach::No { .. }, Some(value)) = (one.reach, &one.value) {
-                    never += 1;
-                    assert_ne!(*value, is, "{shell}: never reached, but it is\n{text}");
-                }
-            }
             if let Some(last) = found.last().filter(|last| last.certain && last.reach == Reach::Yes)
             {
                 sure += 1;
@@ -193,8 +187,7 @@ fn what_is_certain_is_what_a_shell_does() {
             }
         }
     }
-    let (most, some) = if thorough() { (50, 20) } else { (40, 10) };
-    assert!(sure > most && never > some && changed > 100, "{sure}, {never}, {changed}");
+    assert!(sure > 40 && changed > 100, "{sure}, {changed}");
 }
 
 /// The first lines of Debian's ~/.bashrc.
@@ -221,23 +214,24 @@ fn what_is_not_simple_is_refused_with_its_line() {
         for (text, at) in
             [(format!("A=1\n{line}\nexport TZ=b\n"), 2), (format!("export TZ=b\n\n{line}\n"), 3)]
         {
-            let said = |place: &ConfigFormat, text: &str| {
-                place.change(text, &edit).unwrap_err().to_string()
-            };
-            let why = said(&PROFILE_D, &text);
-            assert!(why.contains(&format!("line {at} is not simple enough")), "{line}: {why}");
+            let why = PROFILE_D.change(&text, &edit).unwrap_err().to_string();
+            assert!(why.contains(&format!("line {at} (")), "{line}: {why}");
             assert!(why.contains(what) && !why.contains('\n'), "{line}: {why}");
             assert!(!PROFILE_D.find(&text, "TZ", None).iter().any(|found| found.certain), "{line}");
-            let why = said(&WRAPPER, &format!("{text}exec prog\n"));
-            assert!(why.contains(&format!("line {at} is not simple enough")), "{line}: {why}");
+            // The line right above the program is reached if the program is.
+            let new = WRAPPER.change(&format!("{text}exec prog\n"), &edit).unwrap();
+            assert!(new.ends_with("export TZ=UTC\nexec prog\n"), "{line}: {new}");
         }
     }
-    // It may end the file, and a wrapper then starts no program at all.
     for line in ["set -e", "kill $$", ": ${X?}", "exec </none"] {
         let text = format!("{line}\nexport TZ=b\n");
         let why = PROFILE_D.change(&text, &edit).unwrap_err().to_string();
-        assert!(why.contains("line 1 perhaps ends the file before it"), "{line}: {why}");
-        assert!(WRAPPER.change(&format!("{text}exec prog\n"), &edit).is_ok(), "{line}");
+        assert!(why.contains("line 1 (") && why.contains("may end the file"), "{line}: {why}");
+    }
+    for above in ["false &&", "A='x", "cat <<EOF", "echo \\"] {
+        let text = format!("{above}\nexec prog\n");
+        let why = WRAPPER.change(&text, &edit).unwrap_err().to_string();
+        assert!(why.contains("line 1 goes on"), "{above}: {why}");
     }
 }
 
@@ -245,20 +239,14 @@ fn what_is_not_simple_is_refused_with_its_line() {
 fn the_reason_is_said() {
     let doubt = |text: &str| PROFILE_D.find(text, "TZ", None).pop().unwrap().reach.doubt();
     let debian = format!("{BASHRC}export TZ=UTC\n");
-    assert_eq!(doubt(&debian).as_deref(), Some("line 6 perhaps returns before it"));
-    let said = doubt("A=1\n\nreturn\nexport TZ=UTC\n");
-    assert_eq!(said.as_deref(), Some("not reached: line 3 returns before it"));
+    assert_eq!(doubt(&debian).as_deref(), Some("line 6 may end the file before it"));
     let said = doubt("f() {\nexport TZ=UTC\n}\n");
     assert_eq!(said.as_deref(), Some("the command that begins in line 1 may not run it"));
     assert_eq!(doubt("if true; then A=1; fi\nexport TZ=UTC\n"), None);
     // `fix` says it, too.
     let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
     let why = PROFILE_D.change(BASHRC, &edit).unwrap_err().to_string();
-    assert!(why.contains("line 6 perhaps returns before it") && !why.contains('\n'), "{why}");
-    // A line that is reached counts, whatever is below.
-    let text = "export TZ=a\nreturn\nexport TZ=b\n";
-    let new = PROFILE_D.change(text, &edit).unwrap();
-    assert_eq!(new, text.replace("TZ=a", "TZ=UTC"));
+    assert!(why.starts_with("line 6 (return) may end the file") && !why.contains('\n'), "{why}");
     // What ends a wrapper before a line ends it before the program starts, too.
     let wrapper = "#!/bin/sh\n[ -x /bin/prog ] || exit 0\nexec prog\n";
     let new = WRAPPER.change(wrapper, &edit).unwrap();

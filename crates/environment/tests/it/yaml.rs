@@ -2,7 +2,7 @@
 //! value, nothing else is different.
 
 use crate::common::{COMPOSE_TEXT, POD, changed, manifest, of_kubernetes};
-use needless_environment::{COMPOSE, ConfigFormat, Edit, HELM, KUBERNETES};
+use needless_environment::{COMPOSE, ConfigFormat, Edit, KUBERNETES};
 use needless_fixtures::needed;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -125,15 +125,11 @@ const OVER_LINES: [&str; 9] = [
 #[test]
 fn values_over_lines_are_refused() {
     for value in OVER_LINES {
-        let below = if value.starts_with('\n') { "by hand" } else { LINES };
         for last in ["", "      B: two\n"] {
             let text = format!("services:\n  web:\n    environment:\n      TZ: {value}\n{last}");
             attack(&COMPOSE, &text, Some(LINES));
-            let text = format!("web:\n  env:\n      A: \"1\"\n      TZ: {value}\n{last}");
-            attack(&HELM, &text, Some(below));
         }
         let item = format!("    - name: TZ\n      value: {value}\n    - name: B\n      value: c\n");
-        attack(&HELM, &format!("env:\n{item}"), Some(LINES));
         attack(&KUBERNETES, &format!("containers:\n- name: c\n  env:\n{item}"), Some(LINES));
     }
     let list = |item: &str| format!("services:\n  w:\n    environment:\n      - A=1\n{item}");
@@ -157,8 +153,6 @@ fn values_in_braces_are_refused() {
     ] {
         attack(&KUBERNETES, text, Some(BLOCK));
     }
-    attack(&HELM, "env:\n- {name: TZ, value: UTC}\n", Some(BLOCK));
-    attack(&HELM, "env:\n  {TZ: UTC}\n", Some(BLOCK));
     attack(&COMPOSE, "services:\n  web:\n    {image: i}\n", Some(BLOCK));
     attack(&COMPOSE, "services:\n  w:\n    environment:\n      {TZ: UTC}\n", Some(BLOCK));
     let found =
@@ -171,7 +165,6 @@ fn neighbours_over_lines_stay() {
     for value in OVER_LINES {
         let text = format!("services:\n  web:\n    environment:\n      A: {value}\n      B: c\n");
         attack(&COMPOSE, &text, None);
-        attack(&HELM, &format!("env:\n      TZ: old\n      A: {value}\n"), None);
         for tail in ["", "  # a comment\n  args: [\n  a]\n"] {
             let first = format!("containers:\n- name: c\n  command: {value}\n{tail}");
             attack(&KUBERNETES, &first, None);

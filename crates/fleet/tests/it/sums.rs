@@ -4,7 +4,7 @@
 use needless_fixtures::duckdb;
 use needless_fleet::{AgentWindow, Dimensions, Fate, Measures, Rows, parquet};
 use needless_model::{Fact, Profile, WatchList};
-use needless_report::{Details, Report, ReportFormat, Source, Style, write};
+use needless_report::{Details, Report, ReportDocument, ReportFormat, Source, Style, write};
 use needless_rules::{Account, CheckOptions, RULES, check_with_accounts, examples, page};
 use needless_strace_log::notation::example;
 use serde_json::Value;
@@ -86,16 +86,9 @@ fn duckdb_reads_what_the_report_says() {
     let profile = host();
     let (verdict, accounts) = check_with_accounts(&profile, &CheckOptions::default());
     let mut text = Vec::new();
-    let report = Report {
-        profile: &profile,
-        verdict: &verdict,
-        source: Source::Host,
-        top: None,
-        details: Details::default(),
-        command: &[],
-        proof: None,
-        version: "0",
-    };
+    let document = ReportDocument::of(&profile, &verdict, &Source::Host, None, "0");
+    let (document, details) = (&document, Details::default());
+    let report = Report { document, rows: None, top: None, details, command: &[] };
     let style = Style { colour: false, width: 100 };
     write(&mut text, &report, ReportFormat::Json, style).unwrap();
     let report: Value = serde_json::from_slice(&text).unwrap();

@@ -147,3 +147,39 @@ fn images_of_a_chain_of_forks_are_found() {
     assert!(images[..other.index()].iter().all(|image| *image == first));
     assert_eq!(images[other.index()], other);
 }
+
+#[test]
+fn fork_hands_the_service_on_and_exec_begins_with_none() {
+    let mut b = Builder::new(Limits::default());
+    let first = b.process(Process::new(1, None, Spawn::Seen));
+    b.process_mut(first).service = Some("a.service".into());
+    let child = b.process(b.process_ref(first).forked(2, first));
+    b.process(Process::new(2, Some(child), Spawn::Exec));
+    let services: Vec<_> = finish(b).processes.into_iter().map(|p| p.service).collect();
+    let a = || Some("a.service".to_owned());
+    assert_eq!(services, [a(), a(), None]);
+}
+
+#[test]
+fn a_profile_without_some_processes_has_the_others_under_new_numbers() {
+    let mut b = Builder::new(Limits::default());
+    let idle = b.process(Process::new(1, None, Spawn::Seen));
+    let first = b.process(Process::new(2, None, Spawn::Seen));
+    let child = b.process(b.process_ref(first).forked(3, first));
+    ask(&mut b, child, "access", "/a", 0, OK);
+    ask(&mut b, first, "access", "/b", 0, OK);
+    let mut profile = finish(b);
+    let file = crate::ZoneFile::Regular;
+    let zone = crate::SystemZone { file, name: None, how: String::new(), tzdata: true };
+    profile.host.other_zones = vec![(idle, zone.clone()), (child, zone.clone())];
+    let totals = profile.totals;
+    assert_eq!(
+        profile.retain_processes(&[false, true, true]),
+        [None, Some(ProcId(0)), Some(ProcId(1))]
+    );
+    let pids: Vec<_> = profile.processes.iter().map(|p| (p.pid, p.parent)).collect();
+    assert_eq!(pids, [(2, None), (3, Some(ProcId(0)))]);
+    let rows: Vec<_> = profile.rows.iter().map(|row| (row.process.0, profile.path(row))).collect();
+    assert_eq!(rows, [(1, "/a"), (0, "/b")]);
+    assert_eq!((profile.totals, profile.host.other_zones), (totals, vec![(ProcId(1), zone)]));
+}

@@ -6,7 +6,7 @@ use crate::exit;
 use crate::output::{self, Output, Stream, emit_all};
 use anyhow::{Context as _, Result, anyhow, bail};
 use needless_model::{Exit, Snapshot, changed_rows};
-use needless_report::{Difference, Saved};
+use needless_report::{DiffDocument, Difference, Saved};
 use needless_strace_log::ReadOptions;
 use std::fs::File;
 use std::io::Read;
@@ -79,8 +79,9 @@ pub(super) fn emit(
     args: &OutputArgs,
     outputs: Vec<Output<'_>>,
 ) -> Result<()> {
+    let document = DiffDocument::of(difference, crate::VERSION);
     emit_all(outputs, args.format, |out, format, style| {
-        needless_report::write_diff(out, difference, crate::VERSION, format, style)
+        needless_report::write_diff(out, &document, format, style)
     })
 }
 

@@ -8,7 +8,7 @@ use anyhow::Result;
 use needless_environment::{self as environment, check_variable};
 use needless_model::{Exit, Provenance};
 use needless_observe::{BackendChoice, ObserveOptions};
-use needless_report::OriginFormat;
+use needless_report::{OriginDocument, OriginFormat};
 
 pub(crate) fn origin(args: &OriginArgs, context: &Context) -> Result<Exit> {
     check_variable(&args.variable)?;
@@ -65,7 +65,6 @@ fn emit(mut story: Provenance, args: &OriginArgs, output: Output<'_>) -> Result<
         (false, true) => OriginFormat::Full,
         (false, false) => OriginFormat::Concise,
     };
-    output.emit(|out, style| {
-        needless_report::write_origin(out, &story, crate::VERSION, format, style)
-    })
+    let document = OriginDocument::of(&story, crate::VERSION);
+    output.emit(|out, style| needless_report::write_origin(out, &document, format, style))
 }

@@ -12,7 +12,9 @@ use needless_observe::{Now, ObserveOptions, Who};
 use needless_prove::{
     ProveOptions, ServiceWindow, first_changes, mark_proven, observe_service, one_for_each_variable,
 };
-use needless_report::{Difference, ProfileFormat, Report, Saved, Source};
+use needless_report::{
+    Difference, ProfileFormat, ProofDocument, Report, ReportDocument, Saved, Source,
+};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -67,8 +69,9 @@ fn of_command(args: &ProveArgs, context: &Context) -> Result<bool> {
             *value = needless_environment::shown(variable, value).to_owned();
         }
     }
+    let document = ProofDocument::of(&proof, crate::VERSION);
     emit_all(outputs, args.output.format, |out, format, style| {
-        needless_report::write_proof(out, &proof, crate::VERSION, format, style)
+        needless_report::write_proof(out, &document, format, style)
     })?;
     is_proven(&proof)
 }
@@ -120,15 +123,14 @@ pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
     if report::points_at_files(&outputs, args.report.format) {
         verdict.places = places::of(verdict.findings.iter(), &profile, &program, context);
     }
+    let source = Source::Run(program);
+    let document = ReportDocument::of(&profile, &verdict, &source, proof.as_ref(), crate::VERSION);
     let report = Report {
-        profile: &profile,
-        verdict: &verdict,
-        source: Source::Run(program),
+        document: &document,
+        rows: Some((&profile, &verdict)),
         top: None,
         details: report::details(&args.report),
         command: &args.command,
-        proof: proof.as_ref(),
-        version: crate::VERSION,
     };
     report::emit(&report, outputs, args.report.format)?;
     if changes.is_empty() {
@@ -218,7 +220,7 @@ fn advised(path: &Path, args: &ProveArgs, context: &Context) -> Result<Vec<Chang
         let Some(change) = advice::first(finding) else { continue };
         let here =
             |variable: &str| Ok(now.command(&args.command, context.user.caller(), variable)?);
-        match advice::remedy(context, &finding.rule, change, here) {
+        match advice::remedy(context, &finding.rule, &change, here) {
             Ok((remedy, other)) => {
                 advice::warn_once(&mut shown, other);
                 changes.push(remedy.change);

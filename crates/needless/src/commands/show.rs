@@ -2,37 +2,36 @@
 
 use crate::cli::ShowArgs;
 use crate::context::Context;
-use crate::exit;
 use crate::output::{Output, Stream, emit_all};
+use crate::{exit, report};
 use anyhow::{Context as _, Result, anyhow, bail};
 use needless_model::Exit;
 use needless_report::{
-    CheckFormat, Details, Difference, Document, DocumentFormat, OriginFormat, ProofFormat,
-    ReportFormat, SavedReport, Timeline, TimelineFormat, read_document,
+    CheckFormat, Details, Document, DocumentFormat, OriginFormat, ProofFormat, Report,
+    ReportDocument, ReportFormat, Timeline, TimelineFormat, read_document,
 };
 use std::path::Path;
 
 pub(crate) fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
     let [file] = &args.files[..] else { return timeline(args, context) };
     match read(file, context)? {
-        Document::Report(saved) => report(&saved, args, context)?,
+        Document::Report(document) => of_report(&document, args, context)?,
         Document::Profile(snapshot, version) => {
             let (outputs, format) = open(args, context)?;
             emit_all(outputs, format, |out, format, style| {
                 needless_report::write_profile(out, &snapshot, &version, format, style)
             })?;
         }
-        Document::Proof(proof, version) => {
+        Document::Proof(proof) => {
             let (outputs, format) = open::<ProofFormat>(args, context)?;
             emit_all(outputs, format, |out, format, style| {
-                needless_report::write_proof(out, &proof, &version, format, style)
+                needless_report::write_proof(out, &proof, format, style)
             })?;
         }
-        Document::Diff { before, after, service, version } => {
+        Document::Diff(difference) => {
             let (outputs, format) = open::<ProofFormat>(args, context)?;
-            let difference = Difference { before: &before, after: &after, service };
             emit_all(outputs, format, |out, format, style| {
-                needless_report::write_diff(out, &difference, &version, format, style)
+                needless_report::write_diff(out, &difference, format, style)
             })?;
         }
         Document::Check(check) => {
@@ -41,13 +40,13 @@ pub(crate) fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
                 needless_report::write_check(out, &check, format, style)
             })?;
         }
-        Document::Origin(origin, version) => {
+        Document::Origin(origin) => {
             let (outputs, format) = open::<OriginFormat>(args, context)?;
             emit_all(outputs, format, |out, format, style| {
                 // As `origin` without and with --all.
                 let brief = format == OriginFormat::Full && !args.full;
                 let format = if brief { OriginFormat::Concise } else { format };
-                needless_report::write_origin(out, &origin, &version, format, style)
+                needless_report::write_origin(out, &origin, format, style)
             })?;
         }
     }
@@ -101,15 +100,10 @@ fn format<F: DocumentFormat>(args: &ShowArgs) -> Result<Option<F>> {
 
 /// On a terminal the overview comes last, as when it was run there; the words of the command are not in the file, so
 /// that the line `try:` has the program alone.
-fn report(saved: &SavedReport, args: &ShowArgs, context: &Context) -> Result<()> {
-    let wanted: Option<ReportFormat> = format(args)?;
-    let outputs = Output::of_report(context, &args.output, wanted, Stream::Stdout)?;
-    let mut written = Ok(());
-    for output in outputs {
-        let (end_first, format) = (output.is_terminal(), output.format(wanted));
-        let details = Details { full: args.full, unexplained: args.unexplained, end_first };
-        let one = output.emit(|out, style| saved.write(out, format, (details, args.top), style));
-        written = written.and(one);
-    }
-    written
+fn of_report(document: &ReportDocument, args: &ShowArgs, context: &Context) -> Result<()> {
+    let format: Option<ReportFormat> = format(args)?;
+    let outputs = Output::of_report(context, &args.output, format, Stream::Stdout)?;
+    let details = Details { full: args.full, unexplained: args.unexplained, ..Details::default() };
+    let report = Report { document, rows: None, top: args.top, details, command: &[] };
+    report::emit(&report, outputs, format)
 }

@@ -135,10 +135,16 @@ fn sarif_points_into_the_repository() {
         let results = log["runs"][0]["results"].as_array().unwrap().iter();
         let result = results.clone().find(|one| one["ruleId"].as_str().unwrap().starts_with("tz-"));
         let place = &result.unwrap()["locations"][0]["physicalLocation"];
-        (
-            place["artifactLocation"]["uri"].as_str().unwrap().to_owned(),
-            place["region"]["startLine"].as_u64().unwrap(),
-        )
+        let file = place["artifactLocation"]["uri"].as_str().unwrap().to_owned();
+        // What a person writes into a file into which no tool writes; once more as an annotation.
+        let said = result.unwrap()["message"]["text"].as_str().unwrap();
+        let by_hand = said.contains(": add `TZ: \"") || said.contains(": write `TZ: \"");
+        assert_eq!(by_hand, file.ends_with(".yml"), "{said}");
+        let mut show = command(NEEDLESS);
+        show.current_dir(folder.path().join("sub")).args(["show", "r.json", "--format", "github"]);
+        let shown = stdout(&show.output().unwrap());
+        assert_eq!(shown.contains("` by hand"), by_hand, "{shown}");
+        (file, place["region"]["startLine"].as_u64().unwrap())
     };
     let elsewhere = place(None);
     // The only file that names the program; a comment and a key do not.

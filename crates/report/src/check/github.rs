@@ -18,7 +18,10 @@ pub(crate) fn write(out: &mut dyn Write, check: &CheckDocument, _: Style) -> io:
     for (rule, finding, cause) in check.findings() {
         let (Some(file), Some(line)) = (&finding.file, finding.line) else { continue };
         let title = format!("needless: {rule}");
-        let text = format!("+{} {}", cause.more, finding.headline);
+        let mut text = format!("+{} {}", cause.more, finding.headline);
+        if let Some(by_hand) = &finding.by_hand {
+            text += &format!("\nfix: {by_hand}");
+        }
         writeln!(out, "{}", annotation(Level::Warning, Some((file, line as u32)), &title, &text))?;
     }
     if check.within {

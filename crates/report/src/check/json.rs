@@ -111,4 +111,7 @@ pub(crate) struct CheckFinding {
     pub(crate) file: Option<String>,
     /// The line there, from 1.
     pub(crate) line: Option<u64>,
+    /// What a person writes there, into which no tool writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by_hand: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! A checked budget as SARIF 2.1.0: a result for each count that is over, at its limit, and one for each finding that
 //! explains it.
 
+use crate::annotation::with_line;
 use crate::check_text::{grown, reason};
 use crate::sarif::{BUDGET, SarifResult, of_finding};
 use crate::text::escape;
@@ -22,6 +23,7 @@ pub(crate) fn write(out: &mut dyn Write, check: &CheckDocument, _: Style) -> io:
         let what = format!("{} more calls. {who}: {headline}", cause.more);
         let place = finding.file.clone().zip(finding.line.map(|line| line as u32));
         let fix = cause.remedy.as_deref().map(escape);
+        let fix = fix.map(|fix| with_line(&fix, finding.by_hand.as_deref()));
         of_finding(rule, what, fix.as_deref(), place, finding.program.as_deref())
     }));
     crate::sarif::write(out, &results, &check.needless_version)

@@ -4,14 +4,12 @@
 use crate::difference::{SHOWN, figures, head, kinds, rate};
 use crate::proof_text::{changed, rows};
 use crate::text::{Tint, wrap};
-use crate::{Difference, Style};
-use needless_model::changed_rows;
+use crate::{DiffDocument, Style};
 use std::io::{self, Write};
 
 pub(crate) fn write(
     out: &mut dyn Write,
-    difference: &Difference<'_>,
-    _: &str,
+    difference: &DiffDocument,
     style: Style,
 ) -> io::Result<()> {
     for line in head(difference) {
@@ -22,8 +20,7 @@ pub(crate) fn write(
     for measure in figures(difference) {
         writeln!(out, "  {}", rate(&measure))?;
     }
-    let changes = changed_rows(difference.before, difference.after);
-    for (kind, changes) in kinds(&changes) {
+    for (kind, changes) in kinds(&difference.rows) {
         if changes.is_empty() {
             continue;
         }

@@ -4,22 +4,16 @@ use crate::difference::{figures, head, kinds, rate};
 use crate::html::{Text, page, section};
 use crate::proof_text::{changed, rows};
 use crate::text::escape;
-use crate::{Difference, Style};
-use needless_model::changed_rows;
+use crate::{DiffDocument, Style};
 use std::io::{self, Write};
 
 /// How many rows of each kind are shown.
 const SHOWN: usize = 50;
 
-pub(crate) fn write(
-    out: &mut dyn Write,
-    difference: &Difference<'_>,
-    version: &str,
-    _: Style,
-) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, difference: &DiffDocument, _: Style) -> io::Result<()> {
     let (before, after) = (escape(&difference.before.name), escape(&difference.after.name));
     let title = format!("needless diff: {before}, {after}");
-    page(out, &title, version, |out| {
+    page(out, &title, &difference.needless_version, |out| {
         writeln!(out, "<h1>{}</h1>", Text(&title))?;
         for line in head(difference) {
             writeln!(out, "<p>{}</p>", Text(&line))?;
@@ -29,8 +23,9 @@ pub(crate) fn write(
             writeln!(out, "<li>{}</li>", Text(&rate(&measure)))?;
         }
         writeln!(out, "</ul>")?;
-        let changes = changed_rows(difference.before, difference.after);
-        for (kind, changes) in kinds(&changes).into_iter().filter(|(_, all)| !all.is_empty()) {
+        for (kind, changes) in
+            kinds(&difference.rows).into_iter().filter(|(_, all)| !all.is_empty())
+        {
             section(out, &format!("{kind}: {}", rows(changes.len())), |out| {
                 writeln!(out, "<ul>")?;
                 for row in changes.iter().take(SHOWN) {

@@ -2,7 +2,7 @@
 //! written here is what it reads, and what those see who have no script.
 
 use super::Text;
-use crate::breakdown::{Cause, Part};
+use crate::document::{PartKind, ReportPart};
 use crate::text::{count, percent};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -73,22 +73,26 @@ impl Node {
 }
 
 /// Writes the icicle and the list.
-pub(crate) fn icicle(out: &mut dyn Write, parts: &[Part], palette: &Palette) -> io::Result<()> {
+pub(crate) fn icicle(
+    out: &mut dyn Write,
+    parts: &[ReportPart],
+    palette: &Palette,
+) -> io::Result<()> {
     let mut root = Node::default();
     for part in parts {
-        let (class, says) = match &part.cause {
-            Cause::Needed => ("needed".to_owned(), "needed".to_owned()),
-            Cause::Unexplained => ("unexplained".to_owned(), "not explained".to_owned()),
-            Cause::Needless(rule) => (palette.class(rule), format!("needless: {rule}")),
+        let rule = part.rule.as_deref().unwrap_or_default();
+        let (class, says) = match part.kind {
+            PartKind::Needed => ("needed".to_owned(), "needed".to_owned()),
+            PartKind::Unexplained => ("unexplained".to_owned(), "not explained".to_owned()),
+            PartKind::Needless => (palette.class(rule), format!("needless: {rule}")),
         };
         let inner = |name: &String| (name.clone(), String::new(), String::new());
-        let origin = &part.origin;
-        let program = origin.program.clone().unwrap_or_else(|| "other programs".to_owned());
-        let call = origin.call.clone().unwrap_or_else(|| "other calls".to_owned());
-        let outer = [&origin.service, &Some(program), &origin.site];
+        let program = part.program.clone().unwrap_or_else(|| "other programs".to_owned());
+        let call = part.call.clone().unwrap_or_else(|| "other calls".to_owned());
+        let outer = [&part.service, &Some(program), &part.site];
         let mut path: Vec<_> = outer.into_iter().flatten().map(inner).collect();
         path.push((call, class, says));
-        root.add(&path, part.weight.calls);
+        root.add(&path, part.calls);
     }
     let all = root.calls;
     writeln!(

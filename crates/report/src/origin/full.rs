@@ -1,8 +1,9 @@
 //! The origin of a variable for a person at a terminal.
 
-use crate::Style;
+use super::json::{OriginConfidence, OriginFile, OriginReach, OriginValue};
 use crate::text::{Tint, escape, wrap};
-use needless_model::{Provenance, Value, Visibility};
+use crate::{OriginDocument, Style};
+use needless_model::Confidence;
 use std::io::{self, Write};
 
 /// Which files are shown.
@@ -16,18 +17,13 @@ pub(super) enum Files {
 /// As many names of files fit into a line.
 const NAMED: usize = 4;
 
-pub(crate) fn write(
-    out: &mut dyn Write,
-    origin: &Provenance,
-    _: &str,
-    style: Style,
-) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, origin: &OriginDocument, style: Style) -> io::Result<()> {
     document(out, origin, Files::All, style)
 }
 
 pub(super) fn document(
     out: &mut dyn Write,
-    origin: &Provenance,
+    origin: &OriginDocument,
     files: Files,
     style: Style,
 ) -> io::Result<()> {
@@ -43,12 +39,13 @@ pub(super) fn document(
         let word = if at == 0 { "\nto change it:" } else { "\nor:" };
         writeln!(out, "{word} {}", escape(&belongs.place))?;
         item(out, "why", &escape(&belongs.why), Tint::Faint, style)?;
-        item(out, "sure", belongs.confidence.word(), Tint::Faint, style)?;
+        item(out, "sure", sure(&belongs.confidence).word(), Tint::Faint, style)?;
     }
-    if origin.unread.is_empty() && origin.not_looked_at.is_empty() {
+    if origin.not_read.is_empty() && origin.not_looked_at.is_empty() {
         return writeln!(out, "\nnot read:  nothing");
     }
-    for (title, list) in [("not read", &origin.unread), ("not looked at", &origin.not_looked_at)] {
+    for (title, list) in [("not read", &origin.not_read), ("not looked at", &origin.not_looked_at)]
+    {
         if !list.is_empty() {
             writeln!(out, "\n{title}:")?;
             list.iter().try_for_each(|one| item(out, "-", &escape(one), Tint::Faint, style))?;
@@ -57,7 +54,7 @@ pub(super) fn document(
     Ok(())
 }
 
-fn steps(out: &mut dyn Write, origin: &Provenance, style: Style) -> io::Result<()> {
+fn steps(out: &mut dyn Write, origin: &OriginDocument, style: Style) -> io::Result<()> {
     if !origin.steps.is_empty() {
         writeln!(out, "\nfrom the first ancestor:")?;
     }
@@ -86,28 +83,28 @@ fn steps(out: &mut dyn Write, origin: &Provenance, style: Style) -> io::Result<(
     Ok(())
 }
 
-fn files(out: &mut dyn Write, origin: &Provenance, files: Files, style: Style) -> io::Result<()> {
-    let hidden =
-        |reaches: &Visibility| files == Files::ThatReach && matches!(reaches, Visibility::No(_));
-    let (others, shown): (Vec<_>, Vec<_>) =
-        origin.mentions.iter().partition(|mention| hidden(&mention.reaches));
+fn files(
+    out: &mut dyn Write,
+    origin: &OriginDocument,
+    files: Files,
+    style: Style,
+) -> io::Result<()> {
+    let hidden = |file: &&OriginFile| files == Files::ThatReach && file.reaches == OriginReach::No;
+    let (others, shown): (Vec<_>, Vec<_>) = origin.files.iter().partition(hidden);
     if !shown.is_empty() {
         writeln!(out, "\nfiles:")?;
     }
-    for assignment in shown {
-        let at = match assignment.line {
-            0 => escape(&assignment.file).into_owned(),
-            line => format!("{}:{line}", escape(&assignment.file)),
-        };
-        writeln!(out, "  {at}  {}", escape(&assignment.says))?;
-        let (word, why, tint) = match &assignment.reaches {
-            Visibility::Yes(why) => ("read:", why, Tint::Fix),
-            Visibility::No(why) => ("does not reach it:", why, Tint::Faint),
-            Visibility::Perhaps(why) => ("perhaps:", why, Tint::Care),
+    for OriginFile { file, line, says, reaches, why } in shown {
+        let line = line.map_or_else(String::new, |line| format!(":{line}"));
+        writeln!(out, "  {}{line}  {}", escape(file), escape(says))?;
+        let (word, tint) = match reaches {
+            OriginReach::Yes => ("read:", Tint::Fix),
+            OriginReach::No => ("does not reach it:", Tint::Faint),
+            OriginReach::Perhaps => ("perhaps:", Tint::Care),
         };
         item(out, word, &escape(why), tint, style)?;
     }
-    let mut names: Vec<&str> = others.iter().map(|mention| mention.file.as_str()).collect();
+    let mut names: Vec<&str> = others.iter().map(|other| other.file.as_str()).collect();
     names.dedup();
     let Some(count) = Some(names.len()).filter(|count| *count > 0) else { return Ok(()) };
     let more = if count > NAMED { " …" } else { "" };
@@ -120,13 +117,19 @@ fn files(out: &mut dyn Write, origin: &Provenance, files: Files, style: Style) -
     wrap(&escape(&line), style.width).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
+/// How sure a place is; one that this version does not know is a guess.
+fn sure(confidence: &OriginConfidence) -> Confidence {
+    let known: Option<Confidence> = confidence.into();
+    known.unwrap_or(Confidence::Low)
+}
+
 /// Whether a variable holds a list of directories, separated by colons.
 fn is_list(variable: &str) -> bool {
     variable.ends_with("PATH") || variable.ends_with("_DIRS")
 }
 
 /// A sentence in which a process changed a list: the entries, instead of both lists.
-fn shortened(sentence: &str, origin: &Provenance) -> String {
+fn shortened(sentence: &str, origin: &OriginDocument) -> String {
     let mut text = sentence.to_owned();
     for step in origin.steps.iter().filter(|_| is_list(&origin.variable)) {
         if let (Some(was), Some(now)) = (step.initial.text(), step.live.text()) {
@@ -171,16 +174,16 @@ fn item(out: &mut dyn Write, word: &str, text: &str, tint: Tint, style: Style) -
 }
 
 /// `TZ=UTC`, `TZ not set`, `TZ=UTC at its start, not set now`.
-fn value(variable: &str, initial: &Value, live: &Value) -> String {
+fn value(variable: &str, initial: &OriginValue, live: &OriginValue) -> String {
     let variable = escape(variable);
-    let one = |value: &Value| match value {
-        Value::Set(text) => format!("{variable}={}", escape(text)),
-        Value::Unset => format!("{variable} not set"),
-        Value::Unknown(_) => format!("{variable} not known"),
+    let one = |value: &OriginValue| match value {
+        OriginValue::Set { value } => format!("{variable}={}", escape(value)),
+        OriginValue::Unset => format!("{variable} not set"),
+        OriginValue::Unknown { .. } => format!("{variable} not known"),
     };
     match (initial, live) {
-        (Value::Unknown(_), live) if live.is_known() => format!("{} now", one(live)),
-        (initial, Value::Unknown(_)) => one(initial),
+        (initial, OriginValue::Unknown { .. }) => one(initial),
+        (OriginValue::Unknown { .. }, live) => format!("{} now", one(live)),
         (initial, live) if initial == live => one(initial),
         (initial, live) => format!("{} at its start, {} now", one(initial), one(live)),
     }

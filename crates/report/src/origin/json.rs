@@ -2,7 +2,7 @@
 
 use crate::Style;
 use crate::json::{mirror, print, schema_of};
-use needless_model::{Assignment, Confidence, Location, Provenance, Step, Value, Visibility};
+use needless_model::{Assignment, Location, Provenance, Step, Value, Visibility};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -10,13 +10,8 @@ use std::io::{self, Write};
 /// The schema that origins name in their field `schema`. Fields are only added under one number.
 pub const ORIGIN_SCHEMA: &str = "needless.origin/1";
 
-pub(crate) fn write(
-    out: &mut dyn Write,
-    origin: &Provenance,
-    version: &str,
-    _: Style,
-) -> io::Result<()> {
-    print(out, &OriginDocument::new(origin, version))
+pub(crate) fn write(out: &mut dyn Write, origin: &OriginDocument, _: Style) -> io::Result<()> {
+    print(out, origin)
 }
 
 /// The JSON schema of an origin, with a newline at its end.
@@ -27,55 +22,55 @@ pub fn origin_schema() -> String {
 /// Where a variable of a process comes from.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "needless.origin/1")]
-pub(crate) struct OriginDocument {
+pub struct OriginDocument {
     /// Name and version of this format.
     #[schemars(extend("const" = ORIGIN_SCHEMA))]
-    schema: String,
+    pub(crate) schema: String,
     /// Version of needless that wrote it.
     pub(crate) needless_version: String,
     /// The variable; the report has nothing about any other.
-    variable: String,
+    pub(crate) variable: String,
     /// The answer, one sentence for people.
-    answer: String,
+    pub(crate) answer: String,
     /// What would explain it as well, or belongs to it: none is known to be wrong.
-    or: Vec<String>,
+    pub(crate) or: Vec<String>,
     /// The processes, from the first ancestor to the one asked about; none for a unit that does not run.
-    steps: Vec<OriginStep>,
+    pub(crate) steps: Vec<OriginStep>,
     /// The files that set or remove it, whether or not they reach the process.
-    files: Vec<OriginFile>,
+    pub(crate) files: Vec<OriginFile>,
     /// Where a change would be made, best first.
-    belongs: Vec<OriginLocation>,
+    pub(crate) belongs: Vec<OriginLocation>,
     /// What could not be read, and why; empty: nothing.
-    not_read: Vec<String>,
+    pub(crate) not_read: Vec<String>,
     /// Kinds of sources that may set a variable of such a process and that needless does not search; empty: all that are
     /// known are searched.
     #[serde(default)]
-    not_looked_at: Vec<String>,
+    pub(crate) not_looked_at: Vec<String>,
 }
 
 /// A process.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Step")]
-struct OriginStep {
+pub(crate) struct OriginStep {
     /// Its id, as needless sees it.
-    pid: u32,
+    pub(crate) pid: u32,
     /// Its executable, or its name where that cannot be read.
-    program: String,
+    pub(crate) program: String,
     /// What it is, where that is known: "systemd", "cron", "a login shell" …
-    role: Option<String>,
+    pub(crate) role: Option<String>,
     /// The variable at the process's last exec.
-    initial: OriginValue,
+    pub(crate) initial: OriginValue,
     /// The variable now, in the program's own memory.
-    live: OriginValue,
+    pub(crate) live: OriginValue,
     /// What happened here, one sentence each.
-    says: Vec<String>,
+    pub(crate) says: Vec<String>,
 }
 
 /// A variable's value, as far as it could be read.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Value")]
 #[serde(tag = "state", rename_all = "snake_case")]
-enum OriginValue {
+pub(crate) enum OriginValue {
     /// It was set.
     Set {
         /// To this; a variable whose name sounds like a password's has "(value N, not shown)".
@@ -93,24 +88,24 @@ enum OriginValue {
 /// A file that sets or removes the variable.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "File")]
-struct OriginFile {
+pub(crate) struct OriginFile {
     /// Its path, below the process's root; or the command that shows a setting which is in no file.
-    file: String,
+    pub(crate) file: String,
     /// The line, from 1; `null` where the file as a whole is the setting.
-    line: Option<u32>,
+    pub(crate) line: Option<u32>,
     /// The setting as it is understood: "TZ=UTC", "TZ removed".
-    says: String,
+    pub(crate) says: String,
     /// Whether it reaches the process.
-    reaches: OriginReach,
+    pub(crate) reaches: OriginReach,
     /// Why, why not, or on what it depends.
-    why: String,
+    pub(crate) why: String,
 }
 
 /// Whether a file reaches the process.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Reaches")]
 #[serde(rename_all = "snake_case")]
-enum OriginReach {
+pub(crate) enum OriginReach {
     /// It does.
     Yes,
     /// It does not.
@@ -122,15 +117,15 @@ enum OriginReach {
 /// Where a change would be made.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Belongs")]
-struct OriginLocation {
+pub(crate) struct OriginLocation {
     /// The place.
-    place: String,
+    pub(crate) place: String,
     /// The file that would be written; `null` where that is not known.
-    file: Option<String>,
+    pub(crate) file: Option<String>,
     /// Why there.
-    why: String,
+    pub(crate) why: String,
     /// How sure: `fix` writes where it is high only.
-    confidence: OriginConfidence,
+    pub(crate) confidence: OriginConfidence,
 }
 
 mirror! {
@@ -146,7 +141,8 @@ mirror! {
 }
 
 impl OriginDocument {
-    fn new(from: &Provenance, version: &str) -> OriginDocument {
+    /// Of what was found out by needless of this version.
+    pub fn of(from: &Provenance, version: &str) -> OriginDocument {
         OriginDocument {
             schema: ORIGIN_SCHEMA.to_owned(),
             needless_version: version.to_owned(),
@@ -204,54 +200,12 @@ impl From<&Location> for OriginLocation {
     }
 }
 
-impl From<OriginDocument> for Provenance {
-    fn from(from: OriginDocument) -> Provenance {
-        Provenance {
-            variable: from.variable,
-            answer: from.answer,
-            or: from.or,
-            steps: from.steps.into_iter().map(Step::from).collect(),
-            mentions: from.files.into_iter().map(Assignment::from).collect(),
-            belongs: from.belongs.into_iter().map(Location::from).collect(),
-            unread: from.not_read,
-            not_looked_at: from.not_looked_at,
+impl OriginValue {
+    /// The text, where it is set.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            OriginValue::Set { value } => Some(value),
+            OriginValue::Unset | OriginValue::Unknown { .. } => None,
         }
-    }
-}
-
-impl From<OriginStep> for Step {
-    fn from(from: OriginStep) -> Step {
-        let OriginStep { pid, program, role, initial, live, says } = from;
-        Step { pid, program, role, initial: initial.into(), live: live.into(), says }
-    }
-}
-
-impl From<OriginValue> for Value {
-    fn from(value: OriginValue) -> Value {
-        match value {
-            OriginValue::Set { value } => Value::Set(value),
-            OriginValue::Unset => Value::Unset,
-            OriginValue::Unknown { why } => Value::Unknown(why),
-        }
-    }
-}
-
-impl From<OriginFile> for Assignment {
-    fn from(from: OriginFile) -> Assignment {
-        let OriginFile { file, line, says, reaches, why } = from;
-        let reaches = match reaches {
-            OriginReach::Yes => Visibility::Yes(why),
-            OriginReach::No => Visibility::No(why),
-            OriginReach::Perhaps => Visibility::Perhaps(why),
-        };
-        Assignment { file, line: line.unwrap_or(0), says, reaches }
-    }
-}
-
-impl From<OriginLocation> for Location {
-    fn from(from: OriginLocation) -> Location {
-        let OriginLocation { place, file, why, confidence } = from;
-        let confidence: Option<Confidence> = (&confidence).into();
-        Location { place, file, why, confidence: confidence.unwrap_or(Confidence::Low) }
     }
 }

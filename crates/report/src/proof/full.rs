@@ -1,15 +1,21 @@
 //! A proof for a person at a terminal: counts first, then CPU time, then the clock.
 
+use crate::proof::json::{ProofBody, ProofDocument};
 use crate::text::{Tint, count, escape, wrap};
 use crate::{Style, proof_text};
-use needless_model::Proof;
+use needless_model::Backend;
 use proof_text::{changed, changes, verdict};
 use std::io::{self, Write};
 
 /// Columns before the text.
 const INDENT: usize = 13;
 
-pub(crate) fn write(out: &mut dyn Write, proof: &Proof, _: &str, style: Style) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, proof: &ProofDocument, style: Style) -> io::Result<()> {
+    body(out, &proof.proof, style)
+}
+
+/// The proof, by itself or in a report.
+pub(crate) fn body(out: &mut dyn Write, proof: &ProofBody, style: Style) -> io::Result<()> {
     let line = |out: &mut dyn Write, label: &str, text: &str, tint: Option<Tint>| {
         let width = style.width.saturating_sub(INDENT).max(20);
         for (at, part) in wrap(text, width).iter().enumerate() {
@@ -28,7 +34,12 @@ pub(crate) fn write(out: &mut dyn Write, proof: &Proof, _: &str, style: Style) -
     line(out, "change", &changes(proof), None)?;
     line(out, "program", &escape(&proof.program), None)?;
     if let Some(calls) = proof_text::calls(proof) {
-        line(out, "calls", &format!("{calls}; counted by {}", escape(proof.backend.name())), None)?;
+        line(
+            out,
+            "calls",
+            &format!("{calls}; counted by {}", escape(Backend::parse(&proof.backend).name())),
+            None,
+        )?;
         for row in proof.rows.iter().take(proof_text::SHOWN) {
             writeln!(out, "{}{}", " ".repeat(INDENT), changed(row))?;
         }
@@ -40,7 +51,7 @@ pub(crate) fn write(out: &mut dyn Write, proof: &Proof, _: &str, style: Style) -
         line(out, if at == 0 { "predicted" } else { "" }, sentence, None)?;
     }
     if !proof.measures.is_empty() {
-        let pairs = count(proof.pairs as u64, "pair", "pairs");
+        let pairs = count(proof.pairs, "pair", "pairs");
         let early = match (proof.early, &proof.failure) {
             (true, None) => "; ended early by you",
             (true, Some(_)) => "; ended early",
@@ -61,7 +72,7 @@ pub(crate) fn write(out: &mut dyn Write, proof: &Proof, _: &str, style: Style) -
 }
 
 /// The measures in columns.
-fn table(out: &mut dyn Write, proof: &Proof, style: Style) -> io::Result<()> {
+fn table(out: &mut dyn Write, proof: &ProofBody, style: Style) -> io::Result<()> {
     let head = format!(
         "{:16}{:>11}{:>11}   {:>9}  {:19} {}",
         "", "before", "after", "change", "95 % of it", "so"

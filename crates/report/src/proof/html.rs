@@ -2,35 +2,39 @@
 
 use crate::Style;
 use crate::html::{Text, labelled, page};
+use crate::proof::json::{ProofBody, ProofDocument, ProofMeasure};
 use crate::proof_text::{self, changed, changes, verdict};
 use crate::text::count;
-use needless_model::{Measure, Proof};
+use needless_model::Backend;
 use std::io::{self, Write};
 
-pub(crate) fn write(out: &mut dyn Write, proof: &Proof, version: &str, _: Style) -> io::Result<()> {
-    let title = format!("needless prove: {}", changes(proof));
-    page(out, &title, version, |out| {
+pub(crate) fn write(out: &mut dyn Write, proof: &ProofDocument, _: Style) -> io::Result<()> {
+    let title = format!("needless prove: {}", changes(&proof.proof));
+    page(out, &title, &proof.needless_version, |out| {
         writeln!(out, "<h1>{}</h1>", Text(&title))?;
-        body(out, proof)
+        body(out, &proof.proof)
     })
 }
 
 /// The proof without its title.
-pub(crate) fn body(out: &mut dyn Write, proof: &Proof) -> io::Result<()> {
+pub(crate) fn body(out: &mut dyn Write, proof: &ProofBody) -> io::Result<()> {
     let (word, why) = verdict(proof);
     let class = if proof.holds() { "less" } else { "more" };
     writeln!(out, "<p><strong class=\"{class}\">{}</strong></p>", Text(word))?;
     let mut lines =
         vec![("because", why), ("change", changes(proof)), ("program", proof.program.clone())];
     if let Some(calls) = proof_text::calls(proof) {
-        lines.push(("calls", format!("{calls}; counted by {}", proof.backend.name())));
+        lines.push((
+            "calls",
+            format!("{calls}; counted by {}", Backend::parse(&proof.backend).name()),
+        ));
         lines.extend(proof.rows.iter().take(proof_text::SHOWN).map(|row| ("", changed(row))));
     }
     for (at, sentence) in proof_text::predictions(proof).into_iter().enumerate() {
         lines.push((if at == 0 { "predicted" } else { "" }, sentence));
     }
     if !proof.measures.is_empty() {
-        let pairs = count(proof.pairs as u64, "pair", "pairs");
+        let pairs = count(proof.pairs, "pair", "pairs");
         let early = if proof.early { "; ended early" } else { "" };
         let how = "of untraced runs, in random order, both variants padded";
         lines.push(("measured", format!("{pairs} {how}{early}")));
@@ -77,14 +81,13 @@ pub(crate) fn body(out: &mut dyn Write, proof: &Proof) -> io::Result<()> {
 }
 
 /// The ends of the interval and the change, as parts of what it was before, where that is not nothing.
-fn relative(measure: &Measure) -> Option<(f64, f64, f64)> {
+fn relative(measure: &ProofMeasure) -> Option<(f64, f64, f64)> {
     let of = |value: f64| value / measure.before;
-    (measure.before > 0.0)
-        .then(|| (of(measure.interval.0), of(measure.difference), of(measure.interval.1)))
+    (measure.before > 0.0).then(|| (of(measure.low), of(measure.difference), of(measure.high)))
 }
 
 /// A line from end to end, a dot at the change, and the line of no change in the middle.
-fn interval(measure: &Measure, widest: f64, class: &str) -> String {
+fn interval(measure: &ProofMeasure, widest: f64, class: &str) -> String {
     let Some((low, middle, high)) = relative(measure) else { return String::new() };
     let at = |value: f64| 50.0 + 48.0 * (value / widest).clamp(-1.0, 1.0);
     let (low, middle, high) = (at(low), at(middle), at(high));

@@ -1,11 +1,8 @@
 //! A proof for other tools.
 
-use crate::json::{micros, mirror, of_micros, print, schema_of};
-use crate::saved::rule_name;
+use crate::json::{Micros, mirror, print, schema_of};
 use crate::{Style, summary};
-use needless_model::{
-    Backend, Change, Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange,
-};
+use needless_model::{Counted, Measure, Outcome, Prediction, Proof, RowChange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -13,13 +10,8 @@ use std::io::{self, Write};
 /// The schema that proofs name in their field `schema`. Fields are only added under one number.
 pub const PROOF_SCHEMA: &str = "needless.proof/1";
 
-pub(crate) fn write(out: &mut dyn Write, proof: &Proof, version: &str, _: Style) -> io::Result<()> {
-    let document = ProofDocument {
-        schema: PROOF_SCHEMA.to_owned(),
-        needless_version: version.to_owned(),
-        proof: proof.into(),
-    };
-    print(out, &document)
+pub(crate) fn write(out: &mut dyn Write, proof: &ProofDocument, _: Style) -> io::Result<()> {
+    print(out, proof)
 }
 
 /// The JSON schema of a proof, with a newline at its end.
@@ -30,7 +22,7 @@ pub fn proof_schema() -> String {
 /// A change measured: the same command with and without it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "needless.proof/1")]
-pub(crate) struct ProofDocument {
+pub struct ProofDocument {
     /// Name and version of this format.
     #[schemars(extend("const" = PROOF_SCHEMA))]
     schema: String,
@@ -41,52 +33,63 @@ pub(crate) struct ProofDocument {
     pub(crate) proof: ProofBody,
 }
 
+impl ProofDocument {
+    /// Of a proof that was made by needless of this version.
+    pub fn of(proof: &Proof, version: &str) -> ProofDocument {
+        ProofDocument {
+            schema: PROOF_SCHEMA.to_owned(),
+            needless_version: version.to_owned(),
+            proof: proof.into(),
+        }
+    }
+}
+
 /// A change measured.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Proof")]
 pub(crate) struct ProofBody {
     /// The program as given, without its arguments.
-    program: String,
+    pub(crate) program: String,
     /// What was changed, as one would type it.
-    changes: Vec<String>,
+    pub(crate) changes: Vec<String>,
     /// What came of it.
-    outcome: ProofOutcome,
+    pub(crate) outcome: ProofOutcome,
     /// Whether fewer system calls were made.
-    calls_fell: bool,
+    pub(crate) calls_fell: bool,
     /// Whether CPU time fell, beyond chance.
-    cpu_fell: bool,
+    pub(crate) cpu_fell: bool,
     /// Why nothing is proven, where nothing is.
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// How calls were counted.
-    backend: String,
+    pub(crate) backend: String,
     /// System calls of a run without the change; `null` if they were not counted in both arms.
-    calls_before: Option<CountRange>,
+    pub(crate) calls_before: Option<CountRange>,
     /// System calls of a run with the change.
-    calls_after: Option<CountRange>,
+    pub(crate) calls_after: Option<CountRange>,
     /// The questions whose count changed most.
-    rows: Vec<ChangedRow>,
+    pub(crate) rows: Vec<ChangedRow>,
     /// What rules said would go; empty where none knows this change.
-    predictions: Vec<ProofPrediction>,
+    pub(crate) predictions: Vec<ProofPrediction>,
     /// Pairs of runs that were measured.
-    pairs: u64,
+    pub(crate) pairs: u64,
     /// Whether it ended before the last pair: somebody asked for the report, or something failed.
-    early: bool,
+    pub(crate) early: bool,
     /// What failed among the pairs, if anything did; the figures are of the pairs before.
-    failure: Option<String>,
+    pub(crate) failure: Option<String>,
     /// What no peak memory shows less than, KiB: that of a process before it becomes the command.
     #[serde(default)]
-    peak_floor_kib: u64,
+    pub(crate) peak_floor_kib: u64,
     /// What was measured in the pairs.
-    measures: Vec<ProofMeasure>,
+    pub(crate) measures: Vec<ProofMeasure>,
     /// Sentences about noise and other doubts.
-    warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What came of a proof.
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Outcome")]
 #[serde(rename_all = "snake_case")]
-enum ProofOutcome {
+pub(crate) enum ProofOutcome {
     /// Calls or CPU time fell, and CPU time did not rise.
     Proven,
     /// Not that.
@@ -96,13 +99,13 @@ enum ProofOutcome {
 }
 
 /// Counts of the same arm.
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Range")]
-struct CountRange {
+pub(crate) struct CountRange {
     /// The least.
-    least: u64,
+    pub(crate) least: u64,
     /// The most.
-    most: u64,
+    pub(crate) most: u64,
 }
 
 /// One question, before and after.
@@ -110,51 +113,51 @@ struct CountRange {
 #[schemars(rename = "Row")]
 pub(crate) struct ChangedRow {
     /// The system call.
-    call: String,
+    pub(crate) call: String,
     /// Its path, empty where it has none.
-    path: String,
+    pub(crate) path: String,
     /// `ok`, the error's name, or empty where it was not seen.
-    outcome: String,
+    pub(crate) outcome: String,
     /// How often before.
-    before: u64,
+    pub(crate) before: u64,
     /// How often after.
-    after: u64,
+    pub(crate) after: u64,
 }
 
 /// What a rule said would go.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Prediction")]
-struct ProofPrediction {
+pub(crate) struct ProofPrediction {
     /// Name of the rule.
-    rule: String,
+    pub(crate) rule: String,
     /// Calls that it finds needless without the change.
-    predicted: u64,
+    pub(crate) predicted: u64,
     /// By how much the calls that its finding is about fell; others may have gone besides.
-    went: i64,
+    pub(crate) went: i64,
     /// Kernel time of the predicted calls in microseconds: the cost of such a call on this host,
     /// measured in a short loop, times their number.
-    kernel_us: Option<f64>,
+    pub(crate) kernel_us: Option<Micros>,
     /// What the program itself works for them, microseconds: an estimate by its runtime. Absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    user_us: Option<f64>,
+    pub(crate) user_us: Option<Micros>,
 }
 
 /// One quantity in both arms.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Measure")]
-struct ProofMeasure {
+pub(crate) struct ProofMeasure {
     /// What was measured.
-    quantity: ProofQuantity,
+    pub(crate) quantity: ProofQuantity,
     /// Median without the change.
-    before: f64,
+    pub(crate) before: f64,
     /// Median with it.
-    after: f64,
+    pub(crate) after: f64,
     /// Median of the differences in the pairs, after less before.
-    difference: f64,
+    pub(crate) difference: f64,
     /// Lower end of the 95 % interval of `difference`.
-    low: f64,
+    pub(crate) low: f64,
     /// Upper end.
-    high: f64,
+    pub(crate) high: f64,
 }
 
 mirror! {
@@ -233,8 +236,8 @@ impl From<&Prediction> for ProofPrediction {
             rule: from.rule.to_string(),
             predicted: from.predicted,
             went: from.went,
-            kernel_us: from.kernel_ns.map(micros),
-            user_us: from.user_ns.map(micros),
+            kernel_us: from.kernel_ns.map(Micros),
+            user_us: from.user_ns.map(Micros),
         }
     }
 }
@@ -252,67 +255,43 @@ impl From<&Measure> for ProofMeasure {
     }
 }
 
-impl From<ProofBody> for Proof {
-    fn from(from: ProofBody) -> Proof {
-        let why = from.reason.unwrap_or_default();
-        let calls = from.calls_before.zip(from.calls_after);
-        Proof {
-            program: from.program,
-            // The text is the change as it is shown.
-            changes: from.changes.into_iter().map(Change::Manual).collect(),
-            outcome: match from.outcome {
-                ProofOutcome::Proven => {
-                    Outcome::Proven { calls: from.calls_fell, cpu: from.cpu_fell }
-                }
-                ProofOutcome::NotProven => Outcome::NotProven(why),
-                ProofOutcome::Differs => Outcome::Differs(why),
-            },
-            backend: Backend::parse(&from.backend),
-            calls: calls.map(|(before, after)| (before.into(), after.into())),
-            rows: from.rows.into_iter().map(RowChange::from).collect(),
-            predictions: from.predictions.into_iter().map(Prediction::from).collect(),
-            pairs: usize::try_from(from.pairs).unwrap_or(usize::MAX),
-            measures: from.measures.iter().filter_map(measure).collect(),
-            peak_floor_kib: from.peak_floor_kib,
-            early: from.early,
-            failure: from.failure,
-            warnings: from.warnings,
-        }
+impl ProofBody {
+    /// Leaves out the quantities that this version does not know.
+    pub(crate) fn keep_known(&mut self) {
+        self.measures.retain(|measure| measure.quantity != ProofQuantity::Other);
+    }
+
+    /// Whether anything was proven.
+    pub(crate) fn holds(&self) -> bool {
+        self.outcome == ProofOutcome::Proven
+    }
+
+    /// System calls before and after, if they were counted in both arms.
+    pub(crate) fn calls(&self) -> Option<(CountRange, CountRange)> {
+        self.calls_before.zip(self.calls_after)
+    }
+
+    /// How many calls went, and of how many; negative if there were more. `None` if they were not
+    /// counted in both arms.
+    pub(crate) fn gone(&self) -> Option<(i64, u64)> {
+        let (before, after) = self.calls()?;
+        Some((before.least as i64 - after.least as i64, before.least))
+    }
+
+    /// Sum of the calls that rules predicted would go; `None` if no rule knows this change.
+    pub(crate) fn predicted(&self) -> Option<u64> {
+        self.predictions.iter().map(|prediction| prediction.predicted).reduce(|a, b| a + b)
     }
 }
 
-impl From<CountRange> for Counted {
-    fn from(CountRange { least, most }: CountRange) -> Counted {
-        Counted { least, most }
+impl ProofMeasure {
+    /// The whole interval lies below zero: less is used, and chance does not explain it.
+    pub(crate) fn fell(&self) -> bool {
+        self.high < 0.0
     }
-}
 
-impl From<ChangedRow> for RowChange {
-    fn from(ChangedRow { call, path, outcome, before, after }: ChangedRow) -> RowChange {
-        RowChange { call, path, outcome, before, after }
+    /// The whole interval lies above zero.
+    pub(crate) fn rose(&self) -> bool {
+        self.low > 0.0
     }
-}
-
-impl From<ProofPrediction> for Prediction {
-    fn from(from: ProofPrediction) -> Prediction {
-        Prediction {
-            rule: rule_name(&from.rule),
-            predicted: from.predicted,
-            went: from.went,
-            kernel_ns: from.kernel_us.map(of_micros),
-            user_ns: from.user_us.map(of_micros),
-        }
-    }
-}
-
-/// `None` for a quantity that this version does not know.
-fn measure(from: &ProofMeasure) -> Option<Measure> {
-    let quantity: Option<Quantity> = (&from.quantity).into();
-    Some(Measure {
-        quantity: quantity?,
-        before: from.before,
-        after: from.after,
-        difference: from.difference,
-        interval: (from.low, from.high),
-    })
 }

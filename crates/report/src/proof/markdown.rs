@@ -2,12 +2,18 @@
 
 use crate::Style;
 use crate::markdown::{code, text};
+use crate::proof::json::{ProofBody, ProofDocument};
 use crate::proof_text::{self, changed, changes, verdict};
 use crate::text::count;
-use needless_model::Proof;
+use needless_model::Backend;
 use std::io::{self, Write};
 
-pub(crate) fn write(out: &mut dyn Write, proof: &Proof, _: &str, _: Style) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, proof: &ProofDocument, _: Style) -> io::Result<()> {
+    body(out, &proof.proof)
+}
+
+/// The proof, by itself or in a report.
+pub(crate) fn body(out: &mut dyn Write, proof: &ProofBody) -> io::Result<()> {
     let (word, why) = verdict(proof);
     writeln!(out, "### {}: {word}\n", code(&changes(proof)))?;
     writeln!(
@@ -18,7 +24,11 @@ pub(crate) fn write(out: &mut dyn Write, proof: &Proof, _: &str, _: Style) -> io
         text(why.trim_end_matches('.'))
     )?;
     if let Some(calls) = proof_text::calls(proof) {
-        writeln!(out, "* System calls: {calls} (counted by {}).", text(proof.backend.name()))?;
+        writeln!(
+            out,
+            "* System calls: {calls} (counted by {}).",
+            text(Backend::parse(&proof.backend).name())
+        )?;
     }
     for sentence in proof_text::predictions(proof) {
         writeln!(out, "* Predicted: {sentence}.")?;
@@ -41,7 +51,7 @@ pub(crate) fn write(out: &mut dyn Write, proof: &Proof, _: &str, _: Style) -> io
                 row.before, row.after, row.change, row.interval, row.so
             )?;
         }
-        let pairs = count(proof.pairs as u64, "pair", "pairs");
+        let pairs = count(proof.pairs, "pair", "pairs");
         writeln!(
             out,
             "\nMedians of {pairs} of untraced runs, in random order, with a variable of random length in both environments{}.",

@@ -1,9 +1,9 @@
 //! One line per finding, as compilers and `grep -n` print them, the most expensive first, and one summary line.
 
+use crate::document::ReportFinding;
 use crate::overview::{Overview, more_small};
 use crate::text::Tint;
 use crate::{Report, Style, account, summary, window_text};
-use needless_model::Finding;
 use std::io::{self, Write};
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
@@ -29,28 +29,28 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
         }
     }
     writeln!(out, "{}", summary::summary(report))?;
-    match report.proof {
+    match &report.document.proof {
         Some(proof) => writeln!(out, "{}", crate::proof_text::line(proof)),
         None => Ok(()),
     }
 }
 
 /// `about 92 ms, 81.2 % of the CPU time: sample[4711]: tz-unset: … (explained); fix: TZ=UTC`.
-fn line(finding: &Finding, report: &Report<'_>, style: Style) -> String {
+fn line(finding: &ReportFinding, report: &Report<'_>, style: Style) -> String {
     let time = account::saved(report, finding).map(|time| time + ": ");
-    let rate = window_text::length(report).map(|ns| window_text::rate(finding.needless, ns));
+    let rate = report.document.window_ns().map(|ns| window_text::rate(finding.needless, ns));
     let mut line = format!(
         "{}{}{}: {}: {}{} ({})",
         time.unwrap_or_default(),
-        summary::who(finding, report.profile),
-        summary::in_service(finding, report.profile),
-        style.paint(Tint::Name, &finding.rule),
+        summary::who(finding),
+        summary::in_service(finding),
+        style.paint(Tint::Name, &finding.rule_name()),
         summary::headline(finding),
         rate.map_or_else(String::new, |rate| format!(", {rate}")),
-        finding.stage.word(),
+        finding.stage().word(),
     );
     if let Some(remedy) = finding.remedies.first() {
-        line = line + "; fix: " + &style.paint(Tint::Fix, &summary::change(&remedy.change));
+        line = line + "; fix: " + &style.paint(Tint::Fix, &summary::change(&remedy.change()));
     }
     line
 }

@@ -8,12 +8,7 @@ use crate::{Report, Style};
 use std::io::{self, Write};
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
-    with_stacks(out, Stacks::of(report))
-}
-
-/// The same of stacks that were made before.
-pub(crate) fn with_stacks(out: &mut dyn Write, stacks: Stacks) -> io::Result<()> {
-    for (frames, weight) in stacks.with_rules() {
+    for (frames, weight) in Stacks::of(report)?.with_rules() {
         if weight.calls > 0 {
             let names: Vec<String> = frames.iter().map(name).collect();
             writeln!(out, "{} {}", names.join(";"), weight.calls)?;

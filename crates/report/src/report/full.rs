@@ -7,10 +7,11 @@
 
 use crate::again::again;
 use crate::columns::{print_heading, print_lines, print_wrapped};
+use crate::document::{ReportEvidence, ReportFinding, SourceKind};
 use crate::overview::{Line, Overview};
 use crate::text::{Tint, count, escape, number, percent, shell_word, wrap};
-use crate::{Report, Source, Style, account, overview, summary, time, window_text};
-use needless_model::{Change, Evidence, Fact, Finding, ProcId, Profile, Safety, Stage};
+use crate::{Report, Style, account, proof, summary, time, window_text};
+use needless_model::{Change, Stage};
 use std::io::{self, Write};
 
 /// Columns before the text of a finding: two blanks, the label, two blanks.
@@ -27,8 +28,7 @@ pub(crate) const DETAILED: usize = 3;
 pub(crate) const ALIKE: usize = 5;
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
-    let verdict = report.verdict;
-    if verdict.findings.is_empty()
+    if report.document.findings.is_empty()
         && account::unexplained(report).0.is_empty()
         && !time::are_asked_for(report)
     {
@@ -55,20 +55,18 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
     .to_vec();
     blocks.retain(|block| !block.is_empty());
     out.write_all(&blocks.join(&b"\n"[..]))?;
-    let Some(proof) = report.proof else { return Ok(()) };
+    let Some(proof) = &report.document.proof else { return Ok(()) };
     writeln!(out)?;
-    crate::write_proof(out, proof, report.version, crate::ProofFormat::Full, style)
+    proof::full::body(out, proof, style)
 }
 
 /// What was observed, and how much that was.
 pub(crate) fn subject<'r>(report: &'r Report<'_>) -> (&'r str, String) {
-    match &report.source {
-        Source::Run(program) => {
-            (program.rsplit('/').next().unwrap_or(program), account::extent(report))
-        }
-        Source::Log(file) => (file.as_str(), account::extent(report)),
-        Source::Attach(what) => (what.as_str(), window_text::extent(report)),
-        Source::Host => ("host", window_text::extent(report)),
+    let name = report.document.name();
+    match report.document.source.kind {
+        SourceKind::Run => (name.rsplit('/').next().unwrap_or(name), account::extent(report)),
+        SourceKind::Read => (name, account::extent(report)),
+        SourceKind::Attach | SourceKind::Host => (name, window_text::extent(report)),
     }
 }
 
@@ -134,9 +132,7 @@ fn print_line(
     print_finding(out, first, report, style)?;
     let shown = if report.details.full { others.len() } else { ALIKE.min(others.len()) };
     for (at, finding) in others[..shown].iter().enumerate() {
-        let who = summary::who(finding, report.profile);
-        let service = summary::in_service(finding, report.profile);
-        let text = format!("{who}{service}: {}, {}", finding.rule, saves(finding, report));
+        let text = also(finding, report);
         let label = if at == 0 { "  also" } else { "" };
         print_wrapped(out, (label, INDENT), &text, None, style)?;
     }
@@ -147,15 +143,21 @@ fn print_line(
     Ok(())
 }
 
+/// `app[2001] of web.service: tz-unset, about 299 µs`: a finding beside another one with the same remedy.
+pub(crate) fn also(finding: &ReportFinding, report: &Report<'_>) -> String {
+    let (who, service) = (summary::who(finding), summary::in_service(finding));
+    format!("{who}{service}: {}, {}", finding.rule_name(), saves(finding, report))
+}
+
 fn print_finding(
     out: &mut dyn Write,
-    finding: &Finding,
+    finding: &ReportFinding,
     report: &Report<'_>,
     style: Style,
 ) -> io::Result<()> {
-    let profile = report.profile;
-    let head = format!("{}: {}", finding.rule, summary::headline(finding));
-    print_heading(out, &finding.rule, &head, "  ", style)?;
+    let rule = finding.rule_name();
+    let head = format!("{rule}: {}", summary::headline(finding));
+    print_heading(out, &rule, &head, "  ", style)?;
     let prose = |out: &mut dyn Write, label: &str, text: &str| {
         print_wrapped(out, (&format!("  {label}"), INDENT), text, None, style)
     };
@@ -163,10 +165,9 @@ fn print_finding(
         print_lines(out, (&format!("  {label}"), INDENT), &[text.to_owned()], tint, style)
     };
     prose(out, "saves", &saves(finding, report))?;
-    let service = summary::in_service(finding, profile);
-    prose(out, "who", &(who(finding, profile) + &service + elsewhere(finding, profile)))?;
+    prose(out, "who", &(who(finding) + &summary::in_service(finding) + elsewhere(finding)))?;
     prose(out, "why", &escape(&finding.why))?;
-    for (at, from) in origins(finding, profile).iter().enumerate() {
+    for (at, from) in origins(finding).iter().enumerate() {
         exact(out, if at == 0 { "from" } else { "" }, from, None)?;
     }
     for (at, evidence) in finding.evidence.iter().enumerate() {
@@ -174,25 +175,21 @@ fn print_finding(
     }
     for (at, remedy) in finding.remedies.iter().enumerate() {
         let label = if at == 0 { "fix" } else { "or" };
-        let change = summary::change(&remedy.change);
-        match remedy.change {
+        let change = remedy.change();
+        let text = summary::change(&change);
+        match change {
             Change::SetEnv { .. } | Change::UnsetEnv { .. } | Change::WithoutEntries { .. } => {
-                exact(out, label, &change, Some(Tint::Fix))?;
+                exact(out, label, &text, Some(Tint::Fix))?;
             }
-            _ => prose(out, label, &change)?,
+            _ => prose(out, label, &text)?,
         }
-        let (label, sentence) = match &remedy.safety {
-            Safety::Safe(sentence) => ("safe", sentence),
-            Safety::Caveat(sentence) => ("caveat", sentence),
-            Safety::Manual(sentence) => ("manual", sentence),
-        };
-        prose(out, label, &escape(sentence))?;
+        prose(out, remedy.safety.word(), &escape(&remedy.caveat))?;
     }
-    prose(out, "stage", stage(finding.stage))
+    prose(out, "stage", stage(finding.stage()))
 }
 
 /// `10 × newfstatat("/etc/localtime") ok`.
-pub(crate) fn counted(evidence: &Evidence) -> String {
+pub(crate) fn counted(evidence: &ReportEvidence) -> String {
     let about = match evidence.path.as_str() {
         "" => String::new(),
         path => format!("(\"{}\")", escape(path)),
@@ -203,11 +200,11 @@ pub(crate) fn counted(evidence: &Evidence) -> String {
 
 /// `about 92 ms, 81 % of the CPU time; 199,999 calls, 99.9 % of all calls`; for a window, the calls per second. The calls
 /// are those of the table: what goes with the calls of the finding is counted where every call was.
-pub(crate) fn saves(finding: &Finding, report: &Report<'_>) -> String {
-    let number_of = overview::scale(report).saves(&[finding]).calls;
+pub(crate) fn saves(finding: &ReportFinding, report: &Report<'_>) -> String {
+    let number_of = report.document.scale().saves(&[finding]).calls;
     let mut calls = count(number_of, "call", "calls");
-    let all = report.verdict.account.calls;
-    match window_text::length(report) {
+    let all = report.document.account.calls;
+    match report.document.window_ns() {
         Some(length) => calls += &format!(", {}", window_text::rate(number_of, length)),
         // Some of a finding's calls may not be among those that were counted.
         None if number_of <= all => {
@@ -236,22 +233,21 @@ pub(crate) fn stage(stage: Stage) -> &'static str {
 }
 
 /// The process; of several the executables, and the process with most calls.
-pub(crate) fn who(finding: &Finding, profile: &Profile) -> String {
-    let exes = summary::programs(finding, profile);
-    if let [one] = finding.processes[..] {
+pub(crate) fn who(finding: &ReportFinding) -> String {
+    let (exes, most) = (&finding.exes, summary::process(&finding.process));
+    if finding.processes <= 1 {
         // The name of the process contains the script.
-        let exe = summary::Program { script: None, ..exes[0].0 };
-        return format!("{}, {}", summary::process(one, profile), exe.label());
+        let exe = finding.process.exe.as_deref().unwrap_or("an unknown program");
+        return format!("{most}, {}", escape(exe));
     }
-    let most = summary::process(finding.processes[0], profile);
-    let all = number(finding.processes.len() as u64);
-    if let [(exe, _)] = exes[..] {
+    let all = number(finding.processes);
+    if let [exe] = &exes[..] {
         return format!("{all} processes of {}, most calls by {most}", exe.label());
     }
     let mut groups: Vec<String> = exes
         .iter()
         .take(SHOWN)
-        .map(|(exe, n)| format!("{} × {}", number(*n), exe.label()))
+        .map(|exe| format!("{} × {}", number(exe.processes), exe.label()))
         .collect();
     if exes.len() > SHOWN {
         groups.push(count((exes.len() - SHOWN) as u64, "other program", "other programs"));
@@ -260,35 +256,33 @@ pub(crate) fn who(finding: &Finding, profile: &Profile) -> String {
 }
 
 /// A note where paths are not those of the host.
-fn elsewhere(finding: &Finding, profile: &Profile) -> &'static str {
-    let own = |id: &ProcId| profile.process(*id).shares_root;
-    match (finding.processes.iter().all(own), finding.processes.iter().any(own)) {
-        (true, _) => "",
-        (_, false) => "; in a root or mount namespace of its own: paths are those there",
+fn elsewhere(finding: &ReportFinding) -> &'static str {
+    match finding.elsewhere {
+        0 => "",
+        n if n >= finding.processes => {
+            "; in a root or mount namespace of its own: paths are those there"
+        }
         _ => "; some in a root or mount namespace of their own: their paths are those there",
     }
 }
 
 /// Call sites, then the values of the variables that the remedies change.
-pub(crate) fn origins(finding: &Finding, profile: &Profile) -> Vec<String> {
+pub(crate) fn origins(finding: &ReportFinding) -> Vec<String> {
     let mut origins: Vec<String> =
         finding.sites.iter().take(SHOWN).map(|site| escape(site).into_owned()).collect();
     if finding.sites.len() > SHOWN {
         let more = (finding.sites.len() - SHOWN) as u64;
         origins.push(count(more, "other place", "other places"));
     }
-    let env = &profile.process(finding.processes[0]).env;
     for remedy in &finding.remedies {
-        let (Change::SetEnv { variable, .. } | Change::UnsetEnv { variable }) = &remedy.change
+        let (Change::SetEnv { variable, .. } | Change::UnsetEnv { variable }) = remedy.change()
         else {
             continue;
         };
-        let was = match env.get(variable) {
+        let was = match finding.variables.get(&variable) {
             None => continue,
-            Some(None) => format!("{} is unset", escape(variable)),
-            Some(Some(value)) => {
-                format!("{}={}", escape(variable), shell_word(value))
-            }
+            Some(None) => format!("{} is unset", escape(&variable)),
+            Some(Some(value)) => format!("{}={}", escape(&variable), shell_word(value)),
         };
         if !origins.contains(&was) {
             origins.push(was);
@@ -310,21 +304,21 @@ fn foot(
 
 /// How it was observed; what was lost, not checked, left out: each with its label.
 pub(crate) fn notes(report: &Report<'_>) -> Vec<(&'static str, String, Option<Tint>)> {
-    let (profile, verdict) = (report.profile, report.verdict);
-    let whole = profile.lost.values().all(|n| *n == 0);
+    let document = report.document;
+    let whole = document.lost.values().all(|n| *n == 0);
     let mut notes = vec![
         ("observed", observed(report), None),
-        ("lost", summary::lost(profile), (!whole).then_some(Tint::Care)),
-        ("not checked", summary::not_checked(verdict), None),
+        ("lost", summary::lost(document), (!whole).then_some(Tint::Care)),
+        ("not checked", summary::not_checked(document), None),
     ];
     let some = [
-        summary::selection(verdict),
-        summary::below(verdict).map(|text| ("left out", text)),
-        summary::suppressed(report).map(|text| ("suppressed", text)),
+        summary::selection(document),
+        summary::below(document).map(|text| ("left out", text)),
+        summary::suppressed(document).map(|text| ("suppressed", text)),
     ];
     notes.extend(some.into_iter().flatten().map(|(label, text)| (label, text, None)));
     for (label, all, tint) in
-        [("notice", &verdict.notices, Some(Tint::Care)), ("note", &profile.notes, None)]
+        [("notice", &document.notices, Some(Tint::Care)), ("note", &document.notes, None)]
     {
         let shown = if report.details.full { all.len() } else { SHOWN.min(all.len()) };
         notes.extend(all[..shown].iter().map(|text| (label, escape(text).into_owned(), tint)));
@@ -350,9 +344,9 @@ fn print_next(
     report: &Report<'_>,
     style: Style,
 ) -> io::Result<()> {
-    let verdict = report.verdict;
-    if let Some(first) = verdict.findings.first() {
-        let rule = overview.large.first().map_or(&first.rule, |line| &line.findings[0].rule);
+    if let Some(first) = report.document.findings.first() {
+        let first = overview.large.first().map_or(first, |line| line.findings[0]);
+        let rule = first.rule_name();
         let more = overview.large.len() > DETAILED || !overview.small.is_empty();
         let hint = if more && !report.details.full { "; --full shows all details" } else { "" };
         foot(out, "more", &format!("needless explain {rule}{hint}"), None, style)?;
@@ -365,14 +359,8 @@ fn print_next(
 
 /// `with eBPF; not known: the kernel time of calls`.
 fn observed(report: &Report<'_>) -> String {
-    let profile = report.profile;
-    let unknown: Vec<&str> = Fact::ALL
-        .iter()
-        .filter(|fact| !profile.facts.has(**fact))
-        .map(|fact| fact.words())
-        .collect();
-    let by = profile.backend.to_string();
-    let by = escape(&by);
+    let unknown: Vec<&str> = report.document.unknown().map(|fact| fact.words()).collect();
+    let by = escape(&report.document.backend);
     match unknown.len() {
         0 => format!("by {by}"),
         1..=SHOWN => format!("by {by}; not known: {}", unknown.join(", ")),

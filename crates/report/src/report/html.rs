@@ -1,46 +1,38 @@
 //! A page to look at and to send: the account as a bar, the remedies, all calls as an icicle, what else is known.
 
 use super::full;
-use crate::breakdown::{Cause, Part, breakdown};
+use crate::document::{PartKind, ReportDocument, ReportFinding, ReportUnexplained, ReportWaits};
 use crate::html::icicle::{Palette, icicle};
 use crate::html::{Slice, Text, bar, copy, labelled, page, section};
-use crate::overview::{Line, Overview, columns_of_time, heading, more_small, scale};
+use crate::overview::{Line, Overview, columns_of_time, heading, more_small};
 use crate::text::{count, duration, number};
 use crate::{Report, Style, account, again, proof, summary, time};
-use needless_model::{Change, Finding, Safety, Stage};
+use needless_model::Stage;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
-    with_parts(out, report, &breakdown(report))
-}
-
-/// The page of a report whose rows were counted before.
-pub(crate) fn with_parts(
-    out: &mut dyn Write,
-    report: &Report<'_>,
-    parts: &[Part],
-) -> io::Result<()> {
-    let (subject, extent) = full::subject(report);
-    page(out, &format!("needless: {subject}"), report.version, |out| {
+    let (document, (subject, extent)) = (report.document, full::subject(report));
+    page(out, &format!("needless: {subject}"), &document.needless_version, |out| {
         writeln!(out, "<h1>{}</h1>\n<p>{}</p>", Text(subject), Text(&extent))?;
-        if report.verdict.findings.is_empty() {
+        if document.findings.is_empty() {
             writeln!(out, "<p><strong>{}</strong></p>", summary::nothing_found(report))?;
         }
-        let causes = Causes::of(report, parts);
+        let causes = Causes::of(document);
         section(out, "What became of the calls", |out| write_account(out, report, &causes))?;
         let overview = Overview::of(report);
-        if !report.verdict.findings.is_empty() {
+        if !document.findings.is_empty() {
             section(out, "What to change", |out| write_remedies(out, &overview, report))?;
             section(out, "Why, and at what price", |out| write_details(out, &overview, report))?;
         }
+        let parts = &document.breakdown;
         if !parts.is_empty() {
             section(out, "Where the calls come from", |out| icicle(out, parts, &causes.palette))?;
         }
         write_times(out, report)?;
         write_unexplained(out, report)?;
-        if let Some(proof) = report.proof {
+        if let Some(proof) = &document.proof {
             section(out, "Measured", |out| proof::html::body(out, proof))?;
         }
         section(out, "How it was observed", |out| {
@@ -73,10 +65,11 @@ struct ByRule {
 }
 
 impl ByRule {
-    fn of(report: &Report<'_>, all: u64, belongs: impl Fn(&Finding) -> bool) -> ByRule {
-        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-        for finding in report.verdict.findings.iter().filter(|finding| belongs(finding)) {
-            *sums.entry(&finding.rule).or_default() += scale(report).saves(&[finding]).calls;
+    fn of(document: &ReportDocument, all: u64, seen: bool) -> ByRule {
+        let (mut sums, scale) = (BTreeMap::<&str, u64>::new(), document.scale());
+        let belongs = |finding: &&ReportFinding| (finding.stage() == Stage::Seen) == seen;
+        for finding in document.findings.iter().filter(belongs) {
+            *sums.entry(&finding.rule).or_default() += scale.saves(&[finding]).calls;
         }
         let mut rules: Vec<_> = sums.into_iter().map(|(rule, n)| (rule.to_owned(), n)).collect();
         rules.sort_by_key(|(_, calls)| Reverse(*calls));
@@ -86,15 +79,12 @@ impl ByRule {
 }
 
 impl Causes {
-    fn of(report: &Report<'_>, parts: &[Part]) -> Causes {
-        let account = &report.verdict.account;
-        let seen = |finding: &Finding| finding.stage == Stage::Seen;
-        let certain = ByRule::of(report, account.certain().calls, |finding| !seen(finding));
-        let perhaps = ByRule::of(report, account.uncertain.calls, seen);
-        let of_parts = parts.iter().filter_map(|part| match &part.cause {
-            Cause::Needless(rule) => Some(rule),
-            _ => None,
-        });
+    fn of(document: &ReportDocument) -> Causes {
+        let account = &document.account;
+        let certain = ByRule::of(document, account.certain().calls, false);
+        let perhaps = ByRule::of(document, account.uncertain().calls, true);
+        let parts = document.breakdown.iter().filter(|part| part.kind == PartKind::Needless);
+        let of_parts = parts.filter_map(|part| part.rule.as_ref());
         let of_findings = certain.rules.iter().chain(&perhaps.rules).map(|(rule, _)| rule);
         // Rules whose findings are left out have a colour, too, in the icicle.
         let mut names: Vec<String> = Vec::new();
@@ -108,7 +98,7 @@ impl Causes {
 }
 
 fn write_account(out: &mut dyn Write, report: &Report<'_>, causes: &Causes) -> io::Result<()> {
-    let account = &report.verdict.account;
+    let account = &report.document.account;
     let slice = |class: &str, name: &str, amount| {
         let name = format!("{name}: {}", count(amount, "call", "calls"));
         Slice { class: class.to_owned(), name, amount }
@@ -173,7 +163,7 @@ fn write_remedies(
     report: &Report<'_>,
 ) -> io::Result<()> {
     let (lines, rest) = shown(overview);
-    let scale = scale(report);
+    let scale = report.document.scale();
     let saves = columns(&heading(&scale));
     writeln!(
         out,
@@ -184,8 +174,8 @@ fn write_remedies(
     for (at, line) in lines.iter().enumerate() {
         let time = columns(&columns_of_time(&scale, line));
         let fix = line.fix();
-        let typed = line.findings[0].remedies.first().filter(|remedy| can_be_typed(&remedy.change));
-        let button = typed.map_or(String::new(), |remedy| copy(&summary::change(&remedy.change)));
+        let typed = line.findings[0].remedies.first().filter(|remedy| remedy.is_typed());
+        let button = typed.map_or(String::new(), |remedy| copy(&summary::change(&remedy.change())));
         let small =
             if at < overview.large.len() { "" } else { " <span class=\"faint\">(small)</span>" };
         writeln!(
@@ -198,7 +188,7 @@ fn write_remedies(
             Text(&time),
             number(line.saves.calls),
             Text(&line.rules()),
-            Text(&line.who(report.profile, 120)),
+            Text(&line.who(120)),
             Text(&fix),
         )?;
     }
@@ -223,10 +213,6 @@ fn columns(text: &str) -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
-fn can_be_typed(change: &Change) -> bool {
-    matches!(change, Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. })
-}
-
 /// The findings of each remedy: the most expensive one in full, the others in a line each.
 fn write_details(
     out: &mut dyn Write,
@@ -236,15 +222,12 @@ fn write_details(
     for (at, line) in shown(overview).0.into_iter().enumerate() {
         let Some((first, others)) = line.findings.split_first() else { continue };
         let open = if at == 0 { " open" } else { "" };
-        let summary = format!("{}: {}", first.rule, summary::headline(first));
+        let summary = format!("{}: {}", first.rule_name(), summary::headline(first));
         writeln!(out, "<details id=\"remedy-{at}\"{open}><summary>{}</summary>", Text(&summary))?;
         let mut lines = of_finding(first, report);
         for (at, finding) in others.iter().take(ALIKE).enumerate() {
-            let who = summary::who(finding, report.profile);
-            let service = summary::in_service(finding, report.profile);
-            let saves = full::saves(finding, report);
             let label = if at == 0 { "also" } else { "" };
-            lines.push((label, format!("{who}{service}: {}, {saves}", finding.rule)));
+            lines.push((label, full::also(finding, report)));
         }
         if others.len() > ALIKE {
             lines.push(("", format!("{} more are in the JSON report", others.len() - ALIKE)));
@@ -255,28 +238,22 @@ fn write_details(
     Ok(())
 }
 
-fn of_finding(finding: &Finding, report: &Report<'_>) -> Vec<(&'static str, String)> {
-    let profile = report.profile;
-    let service = summary::in_service(finding, profile);
+fn of_finding(finding: &ReportFinding, report: &Report<'_>) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("saves", full::saves(finding, report)),
-        ("who", full::who(finding, profile) + &service),
+        ("who", full::who(finding) + &summary::in_service(finding)),
         ("why", finding.why.clone()),
     ];
     let under = |label, at: usize| if at == 0 { label } else { "" };
-    let from = full::origins(finding, profile).into_iter().enumerate();
+    let from = full::origins(finding).into_iter().enumerate();
     lines.extend(from.map(|(at, line)| (under("from", at), line)));
     let counts = finding.evidence.iter().map(full::counted).enumerate();
     lines.extend(counts.map(|(at, line)| (under("strace", at), line)));
     for (at, remedy) in finding.remedies.iter().enumerate() {
-        lines.push((if at == 0 { "fix" } else { "or" }, summary::change(&remedy.change)));
-        lines.push(match &remedy.safety {
-            Safety::Safe(sentence) => ("safe", sentence.clone()),
-            Safety::Caveat(sentence) => ("caveat", sentence.clone()),
-            Safety::Manual(sentence) => ("manual", sentence.clone()),
-        });
+        lines.push((if at == 0 { "fix" } else { "or" }, summary::change(&remedy.change())));
+        lines.push((remedy.safety.word(), remedy.caveat.clone()));
     }
-    lines.push(("stage", full::stage(finding.stage).to_owned()));
+    lines.push(("stage", full::stage(finding.stage()).to_owned()));
     lines.push(("more", format!("needless explain {}", finding.rule)));
     lines
 }
@@ -288,15 +265,15 @@ fn write_times(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
         return Ok(());
     }
     section(out, "Where the time went", |out| {
-        let waits = &report.verdict.activity.waits;
-        let all: u64 = waits.iter().fold(0, |sum, waits| sum.saturating_add(waits.ns));
+        let waits = &report.document.waiting;
+        let all: u64 = waits.iter().map(ReportWaits::ns).fold(0, u64::saturating_add);
         if lines.iter().any(|(label, _)| *label == "waiting") {
             let colour =
                 |at: usize| if at.is_multiple_of(2) { "waits" } else { "needed" }.to_owned();
             let slices = waits.iter().enumerate().map(|(at, waits)| Slice {
                 class: colour(at),
-                name: format!("{} by {}: {}", waits.call, waits.program, duration(waits.ns)),
-                amount: waits.ns,
+                name: format!("{} by {}: {}", waits.call, waits.program, duration(waits.ns())),
+                amount: waits.ns(),
             });
             let slices: Vec<Slice> = slices.take(60).collect();
             bar(out, &format!("waiting: {}", duration(all)), &slices, all)?;
@@ -309,14 +286,14 @@ fn write_times(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
 fn write_unexplained(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
     /// So many are shown.
     const SHOWN: usize = 100;
-    let lines = &report.verdict.account.lines;
+    let lines = &report.document.account.lines;
     if lines.is_empty() {
         return Ok(());
     }
     section(out, "Not explained", |out| {
         writeln!(out, "<p>No rule applies; these are facts, no advice.</p>")?;
         let (first, others) = lines[..lines.len().min(SHOWN)].split_at(lines.len().min(5));
-        let list = |out: &mut dyn Write, lines: &[needless_rules::Unexplained]| {
+        let list = |out: &mut dyn Write, lines: &[ReportUnexplained]| {
             writeln!(out, "<ul>")?;
             for line in lines {
                 writeln!(out, "<li>{}</li>", Text(&account::line(report, line)))?;

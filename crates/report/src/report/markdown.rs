@@ -2,17 +2,17 @@
 
 use super::full::{self, ALIKE, DETAILED};
 use crate::account;
+use crate::document::{ReportFinding, ReportRemedy};
 use crate::markdown::{cell, code, html, text};
-use crate::overview::{Line, Overview, columns_of_time, heading, more_small, scale, total};
+use crate::overview::{Line, Overview, columns_of_time, heading, more_small, total};
 use crate::text::{count, number};
-use crate::{ProofFormat, Report, Style, summary, time};
-use needless_model::{Change, Finding};
+use crate::{Report, Style, proof, summary, time};
 use std::io::{self, Write};
 
-pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
     let (subject, extent) = full::subject(report);
     writeln!(out, "### needless: {}\n\n{}.", code(subject), text(&extent))?;
-    if report.verdict.findings.is_empty() {
+    if report.document.findings.is_empty() {
         writeln!(out, "\n**{}**", summary::nothing_found(report))?;
     }
     writeln!(out, "\n| | |\n|---|---|")?;
@@ -27,9 +27,9 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
     fold(out, "how it was observed, and what was left out", |out| {
         notes.iter().try_for_each(|(label, note, _)| writeln!(out, "* {label}: {}", text(note)))
     })?;
-    let Some(proof) = report.proof else { return Ok(()) };
+    let Some(proof) = &report.document.proof else { return Ok(()) };
     writeln!(out)?;
-    crate::write_proof(out, proof, report.version, ProofFormat::Markdown, style)
+    proof::markdown::body(out, proof)
 }
 
 /// The table of remedies, and the small ones.
@@ -40,7 +40,7 @@ fn write_remedies(
 ) -> io::Result<()> {
     let (shown, left_out) = overview.shown(report);
     if !shown.is_empty() {
-        let scale = scale(report);
+        let scale = report.document.scale();
         let heads = columns(&heading(&scale));
         writeln!(out, "\n| {} | calls | rule | who | fix |", heads.join(" | "))?;
         writeln!(out, "|{}---:|---|---|---|", "---:|".repeat(heads.len()))?;
@@ -48,7 +48,7 @@ fn write_remedies(
             let mut saves: Vec<String> =
                 columns(&columns_of_time(&scale, line)).iter().map(|cell| text(cell)).collect();
             saves.resize(heads.len(), String::new());
-            let who = text(&line.who(report.profile, usize::MAX));
+            let who = text(&line.who(usize::MAX));
             let (saves, calls) = (saves.join(" | "), number(line.saves.calls));
             writeln!(
                 out,
@@ -69,7 +69,7 @@ fn write_remedies(
     }
     fold(out, "small", |out| {
         for line in small {
-            writeln!(out, "* {}", text(&line.in_short(report.profile)))?;
+            writeln!(out, "* {}", text(&line.in_short()))?;
         }
         more_small(rest).map_or(Ok(()), |more| writeln!(out, "* {more}: `--full` shows all"))
     })
@@ -77,13 +77,11 @@ fn write_remedies(
 
 /// What to do, as far as it is one line.
 fn fix(line: &Line<'_>) -> String {
-    let change = line.findings[0].remedies.first().map(|remedy| &remedy.change);
-    if change.is_some_and(is_typed) { cell(&line.fix()) } else { text(&line.fix()) }
-}
-
-/// What one types is code.
-fn is_typed(change: &Change) -> bool {
-    matches!(change, Change::SetEnv { value: Some(_), .. } | Change::UnsetEnv { .. })
+    if line.findings[0].remedies.first().is_some_and(ReportRemedy::is_typed) {
+        cell(&line.fix())
+    } else {
+        text(&line.fix())
+    }
 }
 
 /// The columns of a terminal without the blanks that align them.
@@ -103,18 +101,11 @@ fn write_details(
         if report.details.full { (usize::MAX, usize::MAX) } else { (DETAILED, ALIKE) };
     for line in overview.large.iter().take(most).chain(small) {
         let (first, others) = line.findings.split_first().expect("a line has a finding");
-        let head = format!("{}: {}", first.rule, summary::headline(first));
+        let head = format!("{}: {}", first.rule_name(), summary::headline(first));
         fold(out, &head, |out| {
             write_finding(out, first, report)?;
             for other in others.iter().take(alike) {
-                let who = summary::who(other, report.profile);
-                let service = summary::in_service(other, report.profile);
-                let saves = full::saves(other, report);
-                writeln!(
-                    out,
-                    "* also {}",
-                    text(&format!("{who}{service}: {}, {saves}", other.rule))
-                )?;
+                writeln!(out, "* also {}", text(&full::also(other, report)))?;
             }
             if others.len() > alike {
                 writeln!(out, "* {} more: `--full` shows all", others.len() - alike)?;
@@ -125,25 +116,28 @@ fn write_details(
     Ok(())
 }
 
-fn write_finding(out: &mut dyn Write, finding: &Finding, report: &Report<'_>) -> io::Result<()> {
-    let profile = report.profile;
-    let service = summary::in_service(finding, profile);
+fn write_finding(
+    out: &mut dyn Write,
+    finding: &ReportFinding,
+    report: &Report<'_>,
+) -> io::Result<()> {
+    let who = full::who(finding) + &summary::in_service(finding);
     writeln!(out, "* saves: {}", text(&full::saves(finding, report)))?;
-    writeln!(out, "* who: {}", text(&(full::who(finding, profile) + &service)))?;
+    writeln!(out, "* who: {}", text(&who))?;
     writeln!(out, "* why: {}", text(&finding.why))?;
-    for from in full::origins(finding, profile) {
+    for from in full::origins(finding) {
         writeln!(out, "* from: {}", code(&from))?;
     }
     for evidence in &finding.evidence {
         writeln!(out, "* strace: {}", code(&full::counted(evidence)))?;
     }
     for remedy in &finding.remedies {
-        let change = summary::change(&remedy.change);
-        let change = if is_typed(&remedy.change) { code(&change) } else { text(&change) };
+        let change = summary::change(&remedy.change());
+        let change = if remedy.is_typed() { code(&change) } else { text(&change) };
         writeln!(out, "* fix: {change}")?;
-        writeln!(out, "  * {}", text(remedy.safety.sentence()))?;
+        writeln!(out, "  * {}", text(&remedy.caveat))?;
     }
-    writeln!(out, "* stage: {}", full::stage(finding.stage))
+    writeln!(out, "* stage: {}", full::stage(finding.stage()))
 }
 
 /// The calls that are not explained, folded.

@@ -13,15 +13,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
-    with_stacks(out, report, Stacks::of(report))
-}
-
-/// The same of stacks that were made before.
-pub(crate) fn with_stacks(
-    out: &mut dyn Write,
-    report: &Report<'_>,
-    stacks: Stacks,
-) -> io::Result<()> {
+    let stacks = Stacks::of(report)?;
     let mut packed = GzEncoder::new(out, Compression::default());
     packed.write_all(&profile(report, stacks))?;
     packed.finish().map(drop)
@@ -46,6 +38,7 @@ impl Strings {
 }
 
 fn profile(report: &Report<'_>, Stacks { stacks, timed }: Stacks) -> Vec<u8> {
+    let document = report.document;
     let mut strings = Strings { numbers: BTreeMap::from([(String::new(), 0)]) };
     let mut profile = Message::default();
     let types = [("calls", "count"), ("time", "nanoseconds")];
@@ -84,12 +77,12 @@ fn profile(report: &Report<'_>, Stacks { stacks, timed }: Stacks) -> Vec<u8> {
         function.number(4, strings.number(frame.file.as_deref().unwrap_or_default()));
         profile.message(5, &function);
     }
-    let comment = format!("needless {}: {}", report.version, escape(report.source.name()));
+    let comment = format!("needless {}: {}", document.needless_version, escape(document.name()));
     let (comment, calls) = (strings.number(&comment), strings.number("calls"));
     for text in strings.in_order() {
         profile.bytes(6, text.as_bytes());
     }
-    profile.number(10, report.profile.window.length_ns.unwrap_or(0));
+    profile.number(10, document.length_ns().unwrap_or(0));
     profile.numbers(13, [comment]);
     profile.number(14, calls);
     profile.finish()

@@ -1,7 +1,7 @@
 //! Every row that was counted, to be kept and compared with another: for `needless diff` and
 //! `needless prove --before`.
 
-use crate::json::{nanoseconds, print, schema_of, seconds};
+use crate::json::{Seconds, print, schema_of};
 use crate::saved::rows;
 use crate::{Report, Style};
 use needless_model::{Backend, Snapshot};
@@ -14,7 +14,13 @@ use std::io::{self, Write};
 pub const PROFILE_SCHEMA: &str = "needless.profile/1";
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
-    write_snapshot(out, &Snapshot::of(report.profile, report.source.name()), report.version)
+    let Some((profile, _)) = report.rows else {
+        return Err(io::Error::other(
+            "a report keeps sums, and a profile is every row: choose --format profile when you observe",
+        ));
+    };
+    let document = report.document;
+    write_snapshot(out, &Snapshot::of(profile, document.name()), &document.needless_version)
 }
 
 /// Writes `snapshot` to `out`, with a newline at its end.
@@ -47,9 +53,9 @@ pub(crate) struct ProfileDocument {
     /// Whether every call was counted.
     complete: bool,
     /// Length of the observation in seconds, where known.
-    window_s: Option<f64>,
+    window_s: Option<Seconds>,
     /// CPU time of the observed processes in seconds, where known and not distorted by a tracer.
-    cpu_s: Option<f64>,
+    cpu_s: Option<Seconds>,
     /// Requests served meanwhile, where somebody counted them.
     requests: Option<f64>,
     /// Calls counted.
@@ -101,8 +107,8 @@ impl ProfileDocument {
             name: from.name.clone(),
             backend: from.backend.to_string(),
             complete: from.complete,
-            window_s: from.window_ns.map(seconds),
-            cpu_s: from.cpu_ns.map(seconds),
+            window_s: from.window_ns.map(Seconds),
+            cpu_s: from.cpu_ns.map(Seconds),
             requests: from.requests,
             calls: from.calls,
             lost: lost.map(|(name, n)| (name.clone(), *n)).collect(),
@@ -136,8 +142,8 @@ impl From<ProfileDocument> for Snapshot {
             backend: Backend::parse(&from.backend),
             complete: from.complete,
             all_rows: true,
-            window_ns: from.window_s.map(nanoseconds),
-            cpu_ns: from.cpu_s.map(nanoseconds),
+            window_ns: from.window_s.map(|length| length.0),
+            cpu_ns: from.cpu_s.map(|time| time.0),
             requests: from.requests,
             calls: from.calls,
             rows: rows(all.map(|row| ((row.call, row.path, row.outcome), row.count))),

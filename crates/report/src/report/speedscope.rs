@@ -47,15 +47,7 @@ struct SampledProfile {
 }
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
-    with_stacks(out, report, Stacks::of(report))
-}
-
-/// The same of stacks that were made before.
-pub(crate) fn with_stacks(
-    out: &mut dyn Write,
-    report: &Report<'_>,
-    stacks: Stacks,
-) -> io::Result<()> {
+    let stacks = Stacks::of(report)?;
     let timed = stacks.timed;
     let all = stacks.with_rules();
     let mut numbers: BTreeMap<&Frame, usize> = all.keys().flatten().map(|of| (of, 0)).collect();
@@ -83,8 +75,8 @@ pub(crate) fn with_stacks(
         |frame: &&Frame| SharedFrame { name: frame.name.clone(), file: frame.file.clone() };
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",
-        name: report.source.name().to_owned(),
-        exporter: format!("needless@{}", report.version),
+        name: report.document.name().to_owned(),
+        exporter: format!("needless@{}", report.document.needless_version),
         active_profile_index: 0,
         shared: Shared { frames: numbers.keys().map(shared).collect() },
         profiles,

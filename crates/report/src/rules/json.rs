@@ -1,8 +1,8 @@
 //! The list of rules for other tools.
 
 use crate::Style;
+use crate::document::NeededFact;
 use crate::json::print;
-use crate::report::json::document::NeededFact;
 use needless_rules::{Declared, RULES};
 use serde::Serialize;
 use std::io::{self, Write};

@@ -4,7 +4,9 @@ use needless_model::{
     Backend, Change, Counted, Measure, Outcome, Prediction, Proof, Quantity, RowChange, Snapshot,
     Stops,
 };
-use needless_report::{Difference, ProofFormat, Style, write_diff, write_proof};
+use needless_report::{
+    DiffDocument, Difference, ProofDocument, ProofFormat, Style, write_diff, write_proof,
+};
 use serde_json::Value;
 
 const PLAIN: Style = Style { colour: false, width: 100 };
@@ -49,7 +51,7 @@ fn proof(outcome: Outcome) -> Proof {
 
 fn rendered(proof: &Proof, format: ProofFormat) -> String {
     let mut out = Vec::new();
-    write_proof(&mut out, proof, "0.1.0", format, PLAIN).unwrap();
+    write_proof(&mut out, &ProofDocument::of(proof, "0.1.0"), format, PLAIN).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -149,7 +151,7 @@ fn windows_over_a_service_are_rates() {
     let difference = Difference { before: &before, after: &after, service: true };
     let rendered = |format| {
         let mut out = Vec::new();
-        write_diff(&mut out, &difference, "0.1.0", format, PLAIN).unwrap();
+        write_diff(&mut out, &DiffDocument::of(&difference, "0.1.0"), format, PLAIN).unwrap();
         String::from_utf8(out).unwrap()
     };
     let text = rendered(ProofFormat::Full);
@@ -175,7 +177,7 @@ fn short_runs_are_compared_by_their_sums() {
         let difference = Difference { before: &before, after: &after, service: false };
         [ProofFormat::Full, ProofFormat::Markdown].map(|format| {
             let mut out = Vec::new();
-            write_diff(&mut out, &difference, "0.1.0", format, PLAIN).unwrap();
+            write_diff(&mut out, &DiffDocument::of(&difference, "0.1.0"), format, PLAIN).unwrap();
             String::from_utf8(out).unwrap()
         })
     };

@@ -6,7 +6,7 @@ use needless_model::{
     Answer, Backend, Builder, Change, Env, Evidence, Fact, Facts, Finding, Limits, Loss, Process,
     Profile, Query, Question, Remedy, Safety, Spawn, Stage, Stops, Window,
 };
-use needless_report::{Details, Report, ReportFormat, Source, Style};
+use needless_report::{Details, Report, ReportDocument, ReportFormat, Source, Style};
 use needless_rules::{Account, Activity, Amount, LastDay, NotChecked, Suppressed, Verdict};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -36,15 +36,13 @@ impl Sample {
             activity: Activity::of(&self.profile),
             ..self.verdict.clone()
         };
+        let document = ReportDocument::of(&self.profile, &verdict, &self.source, None, "0.1.0");
         let report = Report {
-            profile: &self.profile,
-            verdict: &verdict,
-            source: self.source.clone(),
+            document: &document,
+            rows: Some((&self.profile, &verdict)),
             top: self.top,
             details: self.details,
             command: &self.command,
-            proof: None,
-            version: "0.1.0",
         };
         let mut out = Vec::new();
         needless_report::write(&mut out, &report, format, style).unwrap();

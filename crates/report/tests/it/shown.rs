@@ -7,8 +7,8 @@ use needless_model::{
     Stage,
 };
 use needless_report::{
-    Details, Difference, Document, ProofFormat, ReportFormat, Style, Timeline, TimelineFormat,
-    read_document, write_timeline,
+    Details, DiffDocument, Difference, Document, ProofDocument, ProofFormat, Report,
+    ReportDocument, ReportFormat, Style, Timeline, TimelineFormat, read_document, write_timeline,
 };
 use serde_json::{Value, json};
 
@@ -25,7 +25,18 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 
 fn shown(json: &str, format: ReportFormat, details: Details, top: Option<usize>) -> String {
     let Document::Report(saved) = read_document(json).unwrap() else { panic!("a report") };
-    text(|out| saved.write(out, format, (details, top), PLAIN))
+    text(|out| write_saved(out, &saved, format, (details, top)))
+}
+
+/// Writes a report that was read.
+fn write_saved(
+    out: &mut Vec<u8>,
+    document: &ReportDocument,
+    format: ReportFormat,
+    (details, top): (Details, Option<usize>),
+) -> std::io::Result<()> {
+    let report = Report { document, rows: None, top, details, command: &[] };
+    needless_report::write(out, &report, format, PLAIN)
 }
 
 #[test]
@@ -50,7 +61,7 @@ fn what_needs_every_row_is_refused() {
     let json = crate::samples::tree().rendered(ReportFormat::Json);
     let Document::Report(saved) = read_document(&json).unwrap() else { panic!("a report") };
     let details = (Details::default(), None);
-    let refused = saved.write(&mut Vec::new(), ReportFormat::Profile, details, PLAIN);
+    let refused = write_saved(&mut Vec::new(), &saved, ReportFormat::Profile, details);
     assert!(refused.unwrap_err().to_string().contains("--format profile"));
 }
 
@@ -101,7 +112,7 @@ fn a_report_with_any_other_value_is_refused_or_shown() {
                 for format in FORMATS {
                     let mut out = Vec::new();
                     // JSON has no name for what this version does not know.
-                    if saved.write(&mut out, format, (Details::default(), None), PLAIN).is_ok() {
+                    if write_saved(&mut out, &saved, format, (Details::default(), None)).is_ok() {
                         shown += 1;
                         assert!(!out.contains(&b'\x1b'), "{at}");
                     }
@@ -157,12 +168,12 @@ fn a_saved_proof_is_shown_as_it_was_written() {
             warnings: vec!["The machine was busy.".into()],
             ..Proof::begun("date", std::slice::from_ref(&set), Backend::Ebpf)
         };
-        let write = |proof: &Proof, format| {
-            text(|out| needless_report::write_proof(out, proof, "1", format, PLAIN))
+        let write = |proof: &ProofDocument, format| {
+            text(|out| needless_report::write_proof(out, proof, format, PLAIN))
         };
+        let proof = ProofDocument::of(&proof, "1");
         let json = write(&proof, ProofFormat::Json);
-        let Document::Proof(again, version) = read_document(&json).unwrap() else { panic!() };
-        assert_eq!(version, "1");
+        let Document::Proof(again) = read_document(&json).unwrap() else { panic!() };
         for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Json] {
             assert_eq!(write(&again, format), write(&proof, format));
         }
@@ -187,22 +198,15 @@ fn a_saved_comparison_is_shown_as_it_was_written() {
     for complete in [true, false] {
         let after = side("b", complete, &[("/same", 3), ("/new", 9), ("/less", 2), ("", 40)]);
         for service in [true, false] {
-            let write = |before: &Snapshot, after: &Snapshot, service, format| {
-                let difference = Difference { before, after, service };
-                text(|out| needless_report::write_diff(out, &difference, "1", format, PLAIN))
+            let write = |difference: &DiffDocument, format| {
+                text(|out| needless_report::write_diff(out, difference, format, PLAIN))
             };
-            let json = write(&before, &after, service, ProofFormat::Json);
-            let Document::Diff { before: one, after: other, service: windows, .. } =
-                read_document(&json).unwrap()
-            else {
-                panic!("a comparison")
-            };
-            assert_eq!(windows, service);
+            let difference = Difference { before: &before, after: &after, service };
+            let difference = DiffDocument::of(&difference, "1");
+            let json = write(&difference, ProofFormat::Json);
+            let Document::Diff(again) = read_document(&json).unwrap() else { panic!() };
             for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Json] {
-                assert_eq!(
-                    write(&one, &other, windows, format),
-                    write(&before, &after, service, format)
-                );
+                assert_eq!(write(&again, format), write(&difference, format));
             }
         }
     }

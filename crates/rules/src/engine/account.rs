@@ -18,12 +18,10 @@
 
 use crate::engine::verdict::{call_cost, scale};
 use crate::engine::waiting::only_waits;
-use crate::{Amount, Scale, View};
-use needless_model::{
-    Errno, Fact, Finding, ProcId, Process, Profile, Query, Row, RuleName, Stage, Target,
-};
+use crate::{Amount, Scale, Sink, View};
+use needless_model::{Errno, Fact, Finding, ProcId, Profile, Query, Row, RuleName, Stage, Target};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// From this count on, further opens of one file by one process are not explained.
 const OPENED_AGAIN: u64 = 10;
@@ -154,24 +152,25 @@ struct Group<'p> {
 }
 
 impl Account {
-    /// The account of `profile`. Of each row, `explained` says whether a rule took it, and how many of its calls go with
-    /// a finding about others.
+    /// The account of a view. `sink` says of each row whether a rule took it, and how many of its calls go with a
+    /// finding about others.
     pub(crate) fn of<'f>(
         view: &View<'_>,
-        explained: impl Fn(usize) -> (bool, u64),
+        sink: &Sink,
         findings: impl Iterator<Item = &'f Finding> + Clone,
     ) -> Account {
         let profile = view.profile;
         let mut account = Account::default();
         let found: BTreeSet<usize> =
             findings.clone().flat_map(|f| f.rows.iter().copied()).collect();
-        let titles: Vec<String> = profile.processes.iter().map(Process::title).collect();
+        let titles: HashMap<ProcId, String> =
+            view.ids().map(|id| (id, view.process(id).title())).collect();
         let mut groups: BTreeMap<Kind<'_>, Group<'_>> = BTreeMap::new();
         let mut twice = 0;
-        for (at, row) in profile.rows.iter().enumerate() {
+        for (at, row) in view.rows() {
             account.calls += row.count;
             account.failed += if matches!(row.outcome, Some(Err(_))) { row.count } else { 0 };
-            let (taken, claimed) = explained(at);
+            let (taken, claimed) = (sink.taken(at), sink.claimed(at));
             if found.contains(&at) {
                 // Two findings name them.
                 twice += claimed.min(row.count);
@@ -190,7 +189,7 @@ impl Account {
             let amount = Amount { calls, kernel_ns, user_ns: None };
             account.unexplained.add(amount);
             account.shares.push(Share { row: at, calls, claim: None });
-            let title = titles[row.process.index()].as_str();
+            let title = titles[&row.process].as_str();
             let group = groups.entry((title, call, row.query, reason)).or_default();
             group.processes.insert(profile.process(row.process).pid);
             group.amount.add(amount);
@@ -206,12 +205,12 @@ impl Account {
         let mut left: BTreeMap<usize, u64> =
             found.iter().map(|at| (*at, profile.rows[*at].count)).collect();
         for finding in findings {
-            account.add_finding(profile, finding, &mut left);
+            account.add_finding(view, finding, &mut left);
         }
         account.take_back(twice);
         account.uncertain.calls = account.uncertain.calls.min(account.needless.calls);
-        account.needless.limit(profile);
-        account.uncertain.limit(profile);
+        account.needless.limit(view.totals());
+        account.uncertain.limit(view.totals());
         account
     }
 
@@ -260,13 +259,8 @@ impl Account {
     }
 
     /// `left`: how many calls of each row no finding has counted so far.
-    fn add_finding(
-        &mut self,
-        profile: &Profile,
-        finding: &Finding,
-        left: &mut BTreeMap<usize, u64>,
-    ) {
-        let saves = Scale::of_run(profile).saves(&[finding]);
+    fn add_finding(&mut self, view: &View<'_>, finding: &Finding, left: &mut BTreeMap<usize, u64>) {
+        let saves = Scale::of_view(view).saves(&[finding]);
         // Rows of a log that was cut may hold fewer calls than a rule infers.
         let room = self.calls.saturating_sub(self.needless.calls + self.unexplained.calls);
         let saves = Amount { calls: saves.calls.min(room), ..saves };

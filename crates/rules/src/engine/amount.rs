@@ -1,6 +1,6 @@
 //! Calls, and what they took.
 
-use needless_model::Profile;
+use needless_model::Totals;
 
 /// Calls, and the time they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,8 +16,7 @@ pub struct Amount {
 
 impl Amount {
     /// Not more than was spent: estimates of several findings may be more together.
-    pub(crate) fn limit(&mut self, profile: &Profile) {
-        let totals = profile.totals;
+    pub(crate) fn limit(&mut self, totals: Totals) {
         let (Some(user), Some(kernel)) = (totals.cpu_user_ns, totals.cpu_sys_ns) else { return };
         let spent = user + kernel;
         if spent > 0 {

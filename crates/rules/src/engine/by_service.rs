@@ -2,8 +2,8 @@
 
 use crate::engine::unprivileged;
 use crate::engine::verdict::{judge, rank};
-use crate::{Account, Activity, CheckOptions, Verdict, check};
-use needless_model::{Finding, Profile, SubProfile};
+use crate::{Account, Activity, CheckOptions, Sink, Verdict, View, check};
+use needless_model::{Finding, Profile};
 
 /// Checks every rule for each service separately; processes without a known service count as one
 /// service.
@@ -24,19 +24,15 @@ pub fn check_with_accounts(
         return (check(profile, options), accounts);
     }
     let mut all = Verdict { selection: options.selection(), ..Verdict::default() };
-    for (service, part) in profile.parts(|id| Some(profile.process(id).service.as_deref())) {
-        let mut verdict = judge(&part.profile, options);
-        for share in &mut verdict.account.shares {
-            share.row = part.rows[share.row];
-        }
-        for claim in &mut verdict.account.claims {
-            claim.process = part.processes[claim.process.index()];
-        }
+    let mut sink = Sink::new(profile.rows.len());
+    sink.explain(&unprivileged::rows(profile));
+    for (service, view) in View::divided(profile, |id| profile.process(id).service.as_deref()) {
+        let verdict = judge(view, &mut sink, options);
         accounts.push((service.map(str::to_owned), verdict.account.clone()));
         all.account.add(verdict.account);
-        let whole = |finding| of_the_whole(finding, service, &part);
-        all.findings.extend(verdict.findings.into_iter().map(whole));
-        all.below.extend(verdict.below.into_iter().map(whole));
+        let named = |finding| Finding { service: service.map(str::to_owned), ..finding };
+        all.findings.extend(verdict.findings.into_iter().map(named));
+        all.below.extend(verdict.below.into_iter().map(named));
         for skipped in verdict.not_checked {
             if !all.not_checked.contains(&skipped) {
                 all.not_checked.push(skipped);
@@ -49,14 +45,4 @@ pub fn check_with_accounts(
     rank(&mut all.below);
     all.activity = Activity::of(profile);
     (all, accounts)
-}
-
-/// A finding in `part` as a finding in the whole profile.
-fn of_the_whole(finding: Finding, service: Option<&str>, part: &SubProfile) -> Finding {
-    Finding {
-        service: service.map(str::to_owned),
-        processes: finding.processes.iter().map(|id| part.processes[id.index()]).collect(),
-        rows: finding.rows.iter().map(|row| part.rows[*row]).collect(),
-        ..finding
-    }
 }

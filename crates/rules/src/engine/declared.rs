@@ -12,6 +12,7 @@ use crate::engine::Case;
 use crate::engine::helpers;
 use crate::{Glob, Sink, View};
 use needless_model::{Env, Errno, Fact, ProcId, Query, Remedy, Row, RuleName, Stage};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A rule of a user.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,24 +143,21 @@ impl Declared {
 
     /// Looks for such calls; one finding for each program.
     pub(crate) fn check(&self, view: &View<'_>, sink: &mut Sink) {
-        let whose: Vec<bool> = view.ids().map(|id| self.is_of(view, id)).collect();
+        let whose: BTreeSet<ProcId> = view.ids().filter(|id| self.is_of(view, *id)).collect();
         let wanted = |path: &str| {
             self.paths.iter().any(|glob| glob.fits(path))
                 && !self.except.iter().any(|glob| glob.fits(path))
         };
-        let rows: Vec<(usize, &Row)> = if self.paths.is_empty() {
-            view.profile.rows.iter().enumerate().collect()
-        } else {
-            view.rows_where(wanted)
-        };
-        let mut cases: Vec<Option<Case>> = vec![None; whose.len()];
+        let rows: Vec<(usize, &Row)> =
+            if self.paths.is_empty() { view.rows().collect() } else { view.rows_where(wanted) };
+        let mut cases: BTreeMap<ProcId, Case> = BTreeMap::new();
         for (at, row) in rows {
             let process = row.process;
-            if !whose[process.index()] || !self.is_about(view, row) || sink.taken(at) {
+            if !whose.contains(&process) || !self.is_about(view, row) || sink.taken(at) {
                 continue;
             }
             let fresh = || Case { process, needless: 0, of: 0, rows: Vec::new() };
-            let case = cases[process.index()].get_or_insert_with(fresh);
+            let case = cases.entry(process).or_insert_with(fresh);
             case.of += row.count;
             let needless = match self.needless {
                 Needless::All => row.count,
@@ -169,7 +167,7 @@ impl Declared {
             case.needless += needless;
             case.rows.extend((needless > 0).then_some(at));
         }
-        let cases = cases.into_iter().flatten().filter(|case| case.needless > 0).collect();
+        let cases = cases.into_values().filter(|case| case.needless > 0).collect();
         let least = self.at_least.max(1).max(self.least_in(view.profile.window.length_ns));
         for (_, cases) in helpers::by_program(view, cases, least) {
             let merged = helpers::merged(view, cases);

@@ -5,6 +5,7 @@
 
 use needless_model::{Fact, Finding};
 use std::collections::{BTreeMap, HashMap};
+use std::mem;
 
 /// The facts that rules lacked, by the rules' names.
 pub(crate) type Lacks = BTreeMap<&'static str, Vec<Fact>>;
@@ -27,7 +28,7 @@ pub(crate) enum Threshold {
 pub struct Sink {
     found: Vec<(Finding, Threshold)>,
     lacked: Lacks,
-    pub(super) taken: Vec<bool>,
+    taken: Vec<bool>,
     /// Calls of rows that are not taken, which go with those of a finding.
     claimed: HashMap<usize, u64>,
 }
@@ -94,8 +95,9 @@ impl Sink {
         }
     }
 
-    /// The findings, in the order they were made, each with what it must exceed; and what rules lacked.
-    pub(crate) fn into_parts(self) -> (Vec<(Finding, Threshold)>, Lacks) {
-        (self.found, self.lacked)
+    /// Takes the findings, in the order they were made, each with what it must exceed; and what rules lacked. Which rows
+    /// are explained stays known.
+    pub(crate) fn drain(&mut self) -> (Vec<(Finding, Threshold)>, Lacks) {
+        (mem::take(&mut self.found), mem::take(&mut self.lacked))
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::waiting::only_waits;
 use crate::text::count;
 use crate::{Account, Activity, Declared, LastDay, RULES, Scale, Sink, View, by_name};
 use needless_model::{
-    ArgClass, Costs, Fact, Finding, ProcId, Process, Profile, Query, Row, RuleName, Target,
+    ArgClass, Costs, Fact, Finding, ProcId, Process, Profile, Query, Row, RuleName, Target, Totals,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -62,9 +62,20 @@ pub struct Verdict {
     pub suppressed: Vec<Suppressed>,
     /// Notices about suppressions and what was left out, a sentence each.
     pub notices: Vec<String>,
-    /// Where the variable that a finding's remedy names is set or should be for its first process: file, and line from 1.
-    /// Empty where nobody looked.
-    pub places: BTreeMap<(String, ProcId), (String, u32)>,
+    /// Where the variable that a finding's remedy names is set or should be for its first process. Empty where nobody
+    /// looked.
+    pub places: BTreeMap<(String, ProcId), FilePlace>,
+}
+
+/// Where a variable is set, or should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePlace {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// What a person writes there, as an order with the line; `None` where it is not known, or a tool writes it.
+    pub by_hand: Option<String>,
 }
 
 /// A choice among the rules: the others might find something, too.
@@ -107,7 +118,9 @@ pub struct NotChecked {
 /// Rules that `options` leave out are checked all the same, and their findings dropped: a more
 /// general rule must not report the calls that they explain.
 pub fn check(profile: &Profile, options: &CheckOptions) -> Verdict {
-    let mut verdict = judge(profile, options);
+    let mut sink = Sink::new(profile.rows.len());
+    sink.explain(&unprivileged::rows(profile));
+    let mut verdict = judge(View::new(profile), &mut sink, options);
     verdict.place(profile, options);
     verdict.notices.extend(unprivileged::notice(profile));
     verdict.activity = Activity::of(profile);
@@ -115,10 +128,10 @@ pub fn check(profile: &Profile, options: &CheckOptions) -> Verdict {
 }
 
 impl Verdict {
-    /// File and line where the best remedy of a finding is made, where that was looked up.
-    pub fn place_of(&self, finding: &Finding) -> Option<(&str, u32)> {
+    /// Where the best remedy of a finding is made, where that was looked up.
+    pub fn place_of(&self, finding: &Finding) -> Option<&FilePlace> {
         let key = (finding.variable()?.to_owned(), *finding.processes.first()?);
-        self.places.get(&key).map(|(file, line)| (file.as_str(), *line))
+        self.places.get(&key)
     }
 
     /// Moves each remedy to the program where the change has to be made. What could be changed only
@@ -146,33 +159,29 @@ impl Verdict {
     }
 }
 
-/// Like [`check`], without moving remedies: that needs the whole tree of processes, and `profile`
-/// may be a part of it.
-pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
-    let mut view = View::new(profile);
-    let mut sink = Sink::new(profile.rows.len());
-    sink.explain(&unprivileged::rows(profile));
+/// Like [`check`], without moving remedies: that needs the whole tree of processes, and a view may be a part of it. `sink`
+/// is that of all views of the profile.
+pub(crate) fn judge(mut view: View<'_>, sink: &mut Sink, options: &CheckOptions) -> Verdict {
+    let profile = view.profile;
     let mut verdict = Verdict { selection: options.selection(), ..Verdict::default() };
     for rule in options.declared.iter() {
         let missing = profile.facts.missing(&rule.needs());
         if missing.is_empty() {
-            rule.check(&view, &mut sink);
+            rule.check(&view, sink);
         } else if options.wants(&rule.name) {
             verdict.not_checked.push(NotChecked { rule: rule.name.clone(), missing });
         }
     }
-    view.forget(&sink);
+    view.forget(sink);
     for rule in RULES {
         let missing = profile.facts.missing(rule.needs);
         if missing.is_empty() {
-            rule.check(&view, &mut sink);
+            rule.check(&view, sink);
         } else if options.wants(rule.name) {
             verdict.not_checked.push(NotChecked { rule: rule.name.into(), missing });
         }
     }
-    let explained = |row| (sink.taken(row), sink.claimed(row));
-    let explained: Vec<(bool, u64)> = (0..profile.rows.len()).map(explained).collect();
-    let (mut found, lacked) = sink.into_parts();
+    let (mut found, lacked) = sink.drain();
     for (finding, _) in &mut found {
         if profile.facts.has(Fact::AllCalls) {
             // Every call was counted: no more of them can go.
@@ -200,7 +209,7 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
         }
     }
     let shown = found.iter().map(|(finding, _)| finding).filter(|of| options.wants(&of.rule));
-    verdict.account = Account::of(&view, |row| explained[row], shown);
+    verdict.account = Account::of(&view, sink, shown);
     // A rule that found something was checked, even if it lacked a fact.
     let silent = |rule: &str| !found.iter().any(|(finding, _)| finding.rule == rule);
     for (rule, missing) in lacked {
@@ -212,7 +221,7 @@ pub(crate) fn judge(profile: &Profile, options: &CheckOptions) -> Verdict {
         if !options.wants(&finding.rule) {
             continue;
         }
-        let worth = options.worth(profile, &finding, threshold);
+        let worth = options.worth(&view, &finding, threshold);
         if worth { &mut verdict.findings } else { &mut verdict.below }.push(finding);
     }
     for findings in [&mut verdict.findings, &mut verdict.below] {
@@ -232,16 +241,16 @@ fn in_kernel(process: &Process) -> Option<u64> {
 /// Whether the calls take so much of the run that a person would change something. The CPU time
 /// decides if it is known, otherwise the share of the calls: a log has all of them, or at least
 /// those with a path.
-fn hundreds(profile: &Profile, finding: &Finding) -> bool {
+fn hundreds(totals: Totals, finding: &Finding) -> bool {
     /// Fewer are not noticed.
     const FEWEST: u64 = 100;
     /// Of the CPU time.
     const CPU: f64 = 0.001;
     /// Of the calls.
     const CALLS: f64 = 0.02;
-    let enough = match (profile.totals.cpu_ns(), finding.time_ns()) {
+    let enough = match (totals.cpu_ns(), finding.time_ns()) {
         (Some(cpu), Some(time)) => time as f64 >= CPU * cpu as f64,
-        _ => finding.needless as f64 >= CALLS * profile.totals.calls as f64,
+        _ => finding.needless as f64 >= CALLS * totals.calls as f64,
     };
     finding.needless >= FEWEST && enough
 }
@@ -285,7 +294,8 @@ impl CheckOptions {
         self.pedantic || named || warns || self.min_saving_percent <= 0.0
     }
 
-    fn worth(&self, profile: &Profile, finding: &Finding, threshold: Threshold) -> bool {
+    fn worth(&self, view: &View<'_>, finding: &Finding, threshold: Threshold) -> bool {
+        let totals = view.totals();
         let declared = self.declared.iter().any(|rule| rule.name == finding.rule);
         let warns = by_name(&finding.rule).is_some_and(|rule| rule.correctness);
         if self.min_saving_percent <= 0.0 || declared || warns {
@@ -294,18 +304,18 @@ impl CheckOptions {
         let demanded = self.pedantic || self.only.iter().any(|name| *name == *finding.rule);
         match threshold {
             Threshold::OnDemand if !demanded => return false,
-            Threshold::Hundreds if !hundreds(profile, finding) => return false,
+            Threshold::Hundreds if !hundreds(totals, finding) => return false,
             _ => {}
         }
         let share = self.min_saving_percent / 100.0;
         // Calls without a path have no share among those with one; their rules have thresholds of
         // their own. What takes time is worth it however many calls there are beside it.
-        let felt = || finding.time_ns().is_some_and(|ns| Scale::of_run(profile).is_felt(ns));
+        let felt = || finding.time_ns().is_some_and(|ns| Scale::of_view(view).is_felt(ns));
         let enough_calls = finding.needless >= Self::FEWEST_CALLS
-            && (details::about(&profile.rows, finding)
+            && (details::about(&view.profile.rows, finding)
                 || felt()
-                || finding.needless as f64 >= share * profile.totals.path_calls as f64);
-        let enough_time = match (profile.totals.cpu_ns(), finding.time_ns()) {
+                || finding.needless as f64 >= share * totals.path_calls as f64);
+        let enough_time = match (totals.cpu_ns(), finding.time_ns()) {
             (Some(cpu), Some(time)) => time as f64 >= share / 100.0 * cpu as f64,
             _ => true,
         };

@@ -48,7 +48,7 @@ impl Tried<'_> {
 pub(crate) fn mark_hits(view: &View<'_>, entries: &mut Entries<'_>) {
     let all: Vec<ListEntry> = entries.keys().map(|entry| (*entry).clone()).collect();
     let index = EntryIndex::new(&all);
-    for row in &view.profile.rows {
+    for (_, row) in view.rows() {
         if !matches!(row.target, Target::Path(_)) {
             continue;
         }

@@ -56,7 +56,7 @@ struct Missed<'p> {
     found: bool,
 }
 
-/// What all processes of a profile found.
+/// What all processes of a view found.
 struct Found<'p> {
     /// What was opened.
     opened: HashSet<&'p str>,
@@ -67,7 +67,7 @@ struct Found<'p> {
 impl<'p> Found<'p> {
     fn by_all(view: &View<'p>) -> Found<'p> {
         let mut found = Found { opened: HashSet::new(), holding: HashSet::new() };
-        for row in view.profile.rows.iter().filter(|row| row.ok()) {
+        for (_, row) in view.rows().filter(|(_, row)| row.ok()) {
             let path = view.profile.path(row).trim_end_matches('/');
             if row.query == Query::Open {
                 found.opened.insert(path);

@@ -37,7 +37,7 @@ impl<'p> Loader<'p> {
         let mut opens: Vec<(&Row, &'p str)> = Vec::new();
         let (mut looked, mut looked_below) = (HashSet::new(), HashSet::new());
         // Until the C library is loaded, all calls are the loader's.
-        let mut loading = view.process(id).born == Spawn::Exec;
+        let mut loading = view.born(id) == Spawn::Exec;
         let mut by_statx = false;
         for (at, row) in view.rows_of(id) {
             let path = view.profile.path(row);

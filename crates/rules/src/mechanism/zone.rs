@@ -125,7 +125,7 @@ pub(crate) fn set_tz(view: &View<'_>, process: ProcId) -> Remedy {
             )),
         };
     }
-    let others = if view.profile.processes.iter().any(|p| p.runtime != Runtime::Native) {
+    let others = if view.ids().any(|id| view.process(id).runtime != Runtime::Native) {
         "Java, Node or Go programs run here, which misread"
     } else {
         "not every program here is known to use glibc, and others may misread"

@@ -38,7 +38,7 @@ pub(crate) fn looker(
     stats: &[(usize, &Row)],
 ) -> Looker {
     // A process that existed before the log began may have read the file earlier.
-    let never_read = !read && view.process(view.image(process)).born != Spawn::Seen;
+    let never_read = !read && view.born(view.image(process)) != Spawn::Seen;
     if never_read || view.process(process).runtime == Runtime::Go || called_by_hand(stats) {
         return Looker::Program;
     }

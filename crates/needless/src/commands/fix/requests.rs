@@ -8,7 +8,7 @@ use needless_environment::{self as environment, Request, Subject, check_variable
 use needless_host::{Root, Service};
 use needless_model::{Change, Finding, ProcId, Profile, Remedy, Safety, without_entries};
 use needless_observe::{Now, ObserveOptions, Who};
-use needless_report::{Advice, SavedProcess};
+use needless_report::ReportProcess;
 use needless_rules::{CheckOptions, Suppressed};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -48,8 +48,10 @@ pub(super) fn requests(
         let mut now = Now::new(context.settings.watched.clone());
         for finding in &findings {
             let Some(remedy) = applicable(finding) else { continue };
-            let advice = about(finding, &profile);
-            for subject in subjects(&advice, false, named.as_ref(), &mut alive) {
+            let process = |id: &ProcId| ReportProcess::from(profile.process(*id));
+            let processes: Vec<ReportProcess> = finding.processes.iter().map(process).collect();
+            let service = finding.service.as_deref();
+            for subject in subjects((service, &processes), false, named.as_ref(), &mut alive) {
                 match with_value(remedy, |variable| here(&mut now, &subject, variable)) {
                     Ok(remedy) => requests.extend(request(&finding.rule, &remedy, subject)),
                     Err(why) => refuse(format!("{}: {why:#}", finding.rule)),
@@ -62,28 +64,29 @@ pub(super) fn requests(
     let mut now = Now::new(context.settings.watched.clone());
     let (mut shown, mut known, mut running) = (HashSet::new(), HashSet::new(), HashMap::new());
     // A report may name one process many times.
-    let mut alive = |being: &SavedProcess, service: Option<&str>| {
+    let mut alive = |being: &ReportProcess, service: Option<&str>| {
         let key = (being.pid, being.exe.clone(), being.started, service.map(str::to_owned));
         *running.entry(key).or_insert_with(|| alive(being, service))
     };
     let wanted = |rule: &String| args.rules.is_empty() || args.rules.contains(rule);
-    for advice in report.findings.iter().filter(|advice| wanted(&advice.rule)) {
-        let Some(change) = advice::first(advice).filter(|change| **change != Change::Preload)
+    for finding in report.findings.iter().filter(|finding| wanted(&finding.rule)) {
+        let Some(change) = advice::first(finding).filter(|change| *change != Change::Preload)
         else {
             continue;
         };
-        for subject in subjects(advice, report.of_run, named.as_ref(), &mut alive) {
-            if !known.insert((&advice.rule, format!("{change:?}"), subject.clone())) {
+        let about = (finding.service.as_deref(), finding.processes());
+        for subject in subjects(about, report.of_run, named.as_ref(), &mut alive) {
+            if !known.insert((&finding.rule, format!("{change:?}"), subject.clone())) {
                 continue;
             }
             let mut here = |variable: &str| here(&mut now, &subject, variable);
-            let made = advice::remedy(context, &advice.rule, change, &mut here);
+            let made = advice::remedy(context, &finding.rule, &change, &mut here);
             let made =
                 made.and_then(|(remedy, other)| Ok((with_value(&remedy, &mut here)?, other)));
             match made {
                 Ok((remedy, other)) => {
                     advice::warn_once(&mut shown, other);
-                    requests.extend(request(&advice.rule, &remedy, subject));
+                    requests.extend(request(&finding.rule, &remedy, subject));
                 }
                 Err(why) => refuse(format!("{why:#}")),
             }
@@ -165,13 +168,13 @@ fn named(args: &FixArgs) -> Result<Option<Subject>> {
     })
 }
 
-/// The subjects of a finding: the one that the command line names, else each of its processes that still runs, else
-/// its unit.
+/// The subjects of a finding on processes of a service: the one that the command line names, else each of its processes
+/// that still runs, else its unit.
 fn subjects(
-    advice: &Advice,
+    (service, processes): (Option<&str>, &[ReportProcess]),
     of_run: bool,
     named: Option<&Subject>,
-    alive: &mut dyn FnMut(&SavedProcess, Option<&str>) -> bool,
+    alive: &mut dyn FnMut(&ReportProcess, Option<&str>) -> bool,
 ) -> Vec<Subject> {
     match named {
         Some(subject) => return vec![subject.clone()],
@@ -181,10 +184,10 @@ fn subjects(
         None => {}
     }
     let mut once = HashSet::new();
-    let each = advice.processes.iter().filter(|being| once.insert((being.pid, being.started)));
-    let running = each.filter(|being| alive(being, advice.service.as_deref()));
+    let each = processes.iter().filter(|being| once.insert((being.pid, being.started)));
+    let running = each.filter(|being| alive(being, service));
     let running: Vec<Subject> = running.map(|being| Subject::Process(being.pid)).collect();
-    match &advice.service {
+    match service {
         _ if !running.is_empty() => running,
         Some(service) if service.ends_with(".service") => vec![unit_of(service)],
         _ => vec![Subject::Gone(
@@ -207,7 +210,7 @@ fn unit_of(service: &str) -> Subject {
 }
 
 /// Whether that process still runs. By now another process may have its id, even one of the same program.
-fn alive(being: &SavedProcess, service: Option<&str>) -> bool {
+fn alive(being: &ReportProcess, service: Option<&str>) -> bool {
     let exe = std::fs::read_link(format!("/proc/{}/exe", being.pid)).ok();
     let same = exe.is_some() && exe.as_deref().and_then(Path::to_str) == being.exe.as_deref();
     let started =
@@ -256,32 +259,21 @@ fn applicable(finding: &Finding) -> Option<&Remedy> {
     })
 }
 
-/// The rule, the service and the processes of a finding.
-fn about(finding: &Finding, profile: &Profile) -> Advice {
-    let being = |id: &ProcId| {
-        let process = profile.process(*id);
-        SavedProcess { pid: process.pid, exe: process.exe.clone(), started: process.started }
-    };
-    Advice {
-        rule: finding.rule.to_string(),
-        service: finding.service.clone(),
-        processes: finding.processes.iter().map(being).collect(),
-        changes: Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use needless_model::{Process, Spawn};
 
     #[test]
     fn a_process_that_is_named_often_is_looked_at_once() {
-        let being = SavedProcess { pid: 7, exe: Some("/a".into()), started: Some(1) };
-        let other = SavedProcess { pid: 8, ..being.clone() };
-        let processes = vec![being; 100].into_iter().chain(vec![other; 100]).collect();
-        let advice = Advice { rule: "r".into(), service: None, processes, changes: Vec::new() };
+        let process = |pid| {
+            let exe = Some("/a".to_owned());
+            let process = Process { exe, started: Some(1), ..Process::new(pid, None, Spawn::Seen) };
+            ReportProcess::from(&process)
+        };
+        let processes = [vec![process(7); 100], vec![process(8); 100]].concat();
         let mut asked = 0;
-        let found = subjects(&advice, false, None, &mut |being, _| {
+        let found = subjects((None, &processes), false, None, &mut |being, _| {
             asked += 1;
             being.pid == 7
         });

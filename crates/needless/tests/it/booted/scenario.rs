@@ -64,6 +64,9 @@ pub(crate) enum Ends<'a> {
     Arrives,
     /// It is refused in one line with these words, and nothing is written or restarted.
     Refused(&'a str),
+    /// It is refused in one line with what to write by hand, which begins with these words; once that is done, the new
+    /// process has the value.
+    ByHand(&'a str),
     /// It is written, does not reach the new process, and is taken back with these words.
     TakenBack(&'a str),
     /// It is written, the program does not run with it, and it is taken back with these words.
@@ -95,6 +98,22 @@ pub(crate) const UNIT: Scenario<'static> = Scenario {
     after: &[],
     undone: &[],
 };
+
+/// A text with the line that `fix` said: in the place of one, above one, or at the end.
+pub(crate) fn as_said(text: &str, said: &str) -> String {
+    let line = said.split('`').nth(1).unwrap_or_else(|| panic!("no line: {said}"));
+    let number = |words: &str| -> Option<usize> {
+        let rest = said.split_once(words)?.1;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let mut all: Vec<&str> = text.lines().collect();
+    match (number("instead of what line "), number("above line ")) {
+        (Some(at), _) => all[at - 1] = line,
+        (None, Some(at)) => all.insert(at - 1, line),
+        (None, None) => all.push(line),
+    }
+    all.join("\n") + "\n"
+}
 
 /// Every scenario holds; the message names those that do not.
 pub(crate) fn hold(machine: &Machine, all: &[Scenario<'_>]) {
@@ -226,11 +245,15 @@ impl Scenario<'_> {
         for part in self.says {
             assert!(said.contains(&self.with_name(part)), "{name}: {part:?} in {said}");
         }
-        if let Ends::TakenBack(words) | Ends::Breaks(words) | Ends::Refused(words) = self.ends {
+        if let Ends::TakenBack(words)
+        | Ends::Breaks(words)
+        | Ends::ByHand(words)
+        | Ends::Refused(words) = self.ends
+        {
             assert_eq!(status, Some(2), "{name}: {said}");
             assert!(lines.contains(&self.with_name(words)), "{name}: {words:?} in {said}");
         }
-        let refused = matches!(self.ends, Ends::Refused(_));
+        let refused = matches!(self.ends, Ends::Refused(_) | Ends::ByHand(_));
         assert_eq!(said.contains("done: change"), !refused, "{name}: {said}");
         match self.ends {
             Ends::Arrives => {
@@ -243,6 +266,10 @@ impl Scenario<'_> {
                 // It does not ask first.
                 let asked = stderr(&machine.run(&format!("{fix} </dev/null")));
                 assert!(asked.contains(&self.with_name(words)), "{name}: {asked}");
+            }
+            Ends::ByHand(_) => {
+                assert_eq!(lines.lines().count(), 1, "{name}: {said}");
+                self.by_hand(machine, before, &options, &lines);
             }
             Ends::TakenBack(_) => {
                 assert!(said.contains("taken back, and restarted once more"), "{name}: {said}");
@@ -271,21 +298,49 @@ impl Scenario<'_> {
             let is = ["already so", "written, not in force"].iter().any(|is| again.contains(is));
             assert!(is && !again.contains("done: change"), "{name}: {again}");
         }
-        if !restarts {
+        let fresh = self.fresh(machine, before, restarts, &place);
+        let undone = machine.ok(&format!("{user} needless undo --last"));
+        for part in self.undone {
+            let part = self.with_name(part).replace("PID", &fresh);
+            assert!(undone.contains(&part), "{name}: {part:?} in {undone}");
+        }
+    }
+
+    /// The new process, which has the value of `place`.
+    fn fresh(&self, machine: &Machine, before: &Before, restarted: bool, place: &str) -> String {
+        if !restarted {
             machine.end(&before.pid);
             self.start(machine);
         }
         let fresh = self.pid(machine, &before.pid);
         self.is(machine, &fresh, Some(ZONE));
         if self.find.is_empty() {
-            assert_eq!(calls(machine, &fresh), 0, "{name}: afterwards");
+            assert_eq!(calls(machine, &fresh), 0, "{}: afterwards", self.name);
         }
         self.origin(machine, &fresh, Some(ZONE));
-        self.prints(machine, &fresh, "--all", &[&[&*place], self.after].concat(), "");
-        let undone = machine.ok(&format!("{user} needless undo --last"));
-        for part in self.undone {
-            let part = self.with_name(part).replace("PID", &fresh);
-            assert!(undone.contains(&part), "{name}: {part:?} in {undone}");
+        self.prints(machine, &fresh, "--all", &[&[place], self.after].concat(), "");
+        fresh
+    }
+
+    /// Does by hand what `fix` said, and calls it once more: now all is so, and a restart is looked at as ever. Puts the
+    /// file back.
+    fn by_hand(&self, machine: &Machine, before: &Before, options: &str, said: &str) {
+        let (name, place) = (self.name, self.with_name(self.place.0));
+        let old = machine.run(&format!("stat -c %a {place} && cat {place}"));
+        let printed = stdout(&old);
+        let (mode, text) = printed.split_once('\n').unwrap_or(("644", ""));
+        machine.write(&place, mode, &as_said(text, said));
+        let restarts = options.contains("--restart");
+        let again =
+            machine.ok(&format!("{} needless fix {options} --set TZ={ZONE} --yes", self.user));
+        let is = ["already so", "written, not in force", "in force: "];
+        assert!(is.iter().any(|is| again.contains(is)), "{name}: {again}");
+        let in_force = format!("in force: TZ={ZONE} in {}", self.program);
+        assert_eq!(again.contains(&in_force), restarts, "{name}: {again}");
+        self.fresh(machine, before, restarts, &place);
+        match old.status.success() {
+            true => machine.write(&place, mode, text),
+            false => drop(machine.ok(&format!("rm {place}"))),
         }
     }
 

@@ -231,20 +231,27 @@ fn fix_changes_the_files_of_the_user(machine: &Machine) {
         "/root/.ssh/authorized_keys:1 sets it",
         "if the session was opened with that key",
         "to change it: authorized_keys, /root/.ssh/authorized_keys",
+        "no tool writes there: write `environment=\"TZ=VALUE\"` by hand, instead of what line 1 sets",
         "sure high",
         "not looked at: - PAM modules",
     ] {
         assert!(story.contains(part), "{part:?} in {story}");
     }
     let fix = format!("--set TZ={ZONE} --yes");
-    let fixed = machine.ok(&format!("needless fix --pid {pid} {fix}"));
-    assert!(fixed.contains("authorized_keys, joe@laptop") && !fixed.contains("AAAA"), "{fixed}");
+    let before = files(machine);
+    let refused = machine.run(&format!("needless fix --pid {pid} {fix}"));
+    let said = stderr(&refused);
+    let option = format!("environment=\"TZ={ZONE}\"");
+    let words = format!("authorized_keys: write `{option}` by hand, instead of what line 1 sets");
+    assert!(said.contains(&words) && !said.contains("AAAA"), "{said}");
+    assert_eq!((refused.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    same(&before, &files(machine), "a key");
+    machine.ok(&format!(
+        "sed -i 's|environment=\"TZ=Europe/Rome\"|{option}|' /root/.ssh/authorized_keys; kill {pid}"
+    ));
     assert_eq!(machine.ok(&format!("{SSH} 'echo $TZ'")), format!("{ZONE}\n"));
-    machine.ok(&format!("needless undo; kill {pid}"));
-    assert_eq!(machine.ok(&format!("{SSH} 'echo $TZ'")), "Europe/Rome\n");
-    // Every value that is written arrives as it is.
-    let write = "--in /root/.ssh/authorized_keys";
-    assert_eq!(values_arrive(machine, write, &format!("{SSH} env | grep ^X=")), HARD.len());
+    let said = machine.ok(&format!("needless fix --in /root/.ssh/authorized_keys {fix}"));
+    assert!(said.starts_with("already so: "), "{said}");
 
     machine.ok("cat /root/.ssh/t.pub >/root/.ssh/authorized_keys; echo TZ=Asia/Baku >/root/.ssh/environment");
     let (pid, story) = session(machine, "file", "");

@@ -125,9 +125,23 @@ const UNITS_OF_BOB: [Scenario<'static>; 12] = [
         after: &["/etc/environment:2 sets it, and environment.d links to it (99-environment.conf)"],
         ..OWN
     },
-    Scenario { name: "forks", ..FORKS },
+    Scenario {
+        name: "forks",
+        says: &["forks.service starts the script /usr/local/bin/forks-start, which may change"],
+        ..FORKS
+    },
+    // No shell script: only that it forks is seen.
     Scenario {
         name: "unlooked",
+        files: &[
+            FORKS.files[0],
+            (
+                "/usr/local/bin/NAME-start",
+                "755",
+                "#!/usr/bin/perl\nmy $pid = fork;\nexec '/usr/local/bin/probe', 'NAME' unless $pid;\n\
+                 open my $file, '>', \"$ENV{XDG_RUNTIME_DIR}/NAME.pid\" or die;\nprint $file \"$pid\\n\";\n",
+            ),
+        ],
         fix: "--user-unit NAME",
         ends: Ends::Refused("another program in that unit started it"),
         ..FORKS

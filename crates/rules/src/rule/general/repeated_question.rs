@@ -131,11 +131,11 @@ const SHARE: u64 = 20;
 
 pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut path_calls: BTreeMap<ProcId, u64> = BTreeMap::new();
-    for row in view.profile.rows.iter().filter(|row| row.query.names_path()) {
+    for (_, row) in view.rows().filter(|(_, row)| row.query.names_path()) {
         *path_calls.entry(view.image(row.process)).or_default() += row.count;
     }
     let mut images: BTreeMap<ProcId, Vec<Case>> = BTreeMap::new();
-    for (at, row) in view.profile.rows.iter().enumerate() {
+    for (at, row) in view.rows() {
         let repeated = row.repeated;
         // An answer that was not compared is no evidence; one in 64 is compared.
         let seen = repeated.saturating_sub(row.assumed) >= FEWEST_SEEN;

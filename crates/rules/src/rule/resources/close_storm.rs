@@ -309,7 +309,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
         for (program, cases) in helpers::by_program(view, cases, FEWEST) {
             let processes = cases.iter().map(|case| case.process);
             let most = processes.clone().filter_map(|id| view.process(id).open_files).max();
-            let mut images = processes.map(|id| view.process(view.image(id)).born);
+            let mut images = processes.map(|id| view.born(view.image(id)));
             let since = if images.any(|born| born == Spawn::Seen) {
                 "when it was first seen (whether it had raised it itself is not known)"
             } else {

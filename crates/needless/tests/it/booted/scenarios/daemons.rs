@@ -110,7 +110,7 @@ fn fix_changes_daemons_of_a_distribution() {
                 name: "dnsmasq",
                 files: &[("/etc/default/dnsmasq", "644", "TZ=Asia/Baku\n")],
                 answer: &["/etc/default/dnsmasq:1 sets it without `export`"],
-                place: ("/etc/default/dnsmasq", "high"),
+                place: ("/etc/default/dnsmasq", "medium"),
                 ..DAEMON
             },
             Scenario { name: "apache2", place: ("/etc/apache2/envvars", "high"), ..DAEMON },
@@ -167,7 +167,7 @@ fn fix_changes_daemons_that_a_script_starts() {
                 story: &["to change it: init script, /etc/default/unexported"],
                 // start-stop-daemon is no script: what it reads is not known, and that is said.
                 last: "not looked at: - programs of the unit that are not shell scripts, and what they read",
-                place: ("/etc/default/unexported", "high"),
+                place: ("/etc/default/unexported", "medium"),
                 ..UNIT
             },
             Scenario {
@@ -178,7 +178,7 @@ fn fix_changes_daemons_that_a_script_starts() {
                 ],
                 truth: Some("UTC"),
                 answer: &["/etc/default/exported:1 sets it"],
-                place: ("/etc/default/exported", "high"),
+                place: ("/etc/default/exported", "medium"),
                 ..UNIT
             },
             Scenario {

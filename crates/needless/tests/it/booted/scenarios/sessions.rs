@@ -78,9 +78,11 @@ const SU: [Scenario<'static>; 8] = [
         answer: &["/etc/security/pam_env.conf:2", "PAM reads it (pam_env in /etc/pam.d/su)"],
         story: &[
             "to change it: pam_env.conf, /etc/security/pam_env.conf",
+            "no tool writes there: write `TZ DEFAULT=VALUE` by hand, instead of what line 2 sets",
             "not looked at: - PAM modules other than pam_env",
         ],
         place: ("/etc/security/pam_env.conf", "high"),
+        ends: Ends::ByHand("write `TZ DEFAULT=Asia/Tokyo` by hand, instead of what line 2 sets"),
         ..SESSION
     },
     // An ordinary user may not follow the links of root's processes, and still learns which launcher it was.

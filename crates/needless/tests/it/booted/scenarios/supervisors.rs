@@ -35,16 +35,14 @@ fn fix_changes_programs_of_supervisord_daemontools_and_service() {
     }
     machine.write("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n");
     machine.write("/etc/probe.env/LANG", "644", "C\n");
-    for name in ["hand", "svc"] {
-        let run = format!("#!/bin/sh\nexec envdir /etc/probe.env /usr/local/bin/probe {name}\n");
+    for (name, through) in [("hand", "envdir /etc/probe.env "), ("svc", "")] {
+        let run = format!("#!/bin/sh\nexec {through}/usr/local/bin/probe {name}\n");
         machine.write(&format!("/run/{name}/run"), "755", &run);
     }
     let environment = ("/etc/environment", "644", "TZ=Asia/Tokyo\n");
     // While it runs, it restarts the program itself, through the script and so with the directory.
     let supervise = Scenario {
         start: "pgrep -x -f 'supervise /run/NAME' || setsid supervise /run/NAME &",
-        story: &["to change it: envdir"],
-        place: ("/etc/probe.env/TZ", "high"),
         ..UNIT
     };
     hold(
@@ -61,9 +59,20 @@ fn fix_changes_programs_of_supervisord_daemontools_and_service() {
                 fix: "--pid PID",
                 ..UNIT
             },
-            Scenario { name: "hand", fix: "--pid PID", ..supervise },
+            Scenario {
+                name: "hand",
+                story: &[
+                    "to change it: envdir",
+                    "no tool writes there: add the line `VALUE` by hand",
+                ],
+                place: ("/etc/probe.env/TZ", "high"),
+                fix: "--pid PID",
+                ends: Ends::ByHand("/etc/probe.env/TZ: add the line `Asia/Tokyo` by hand"),
+                ..supervise
+            },
             Scenario {
                 name: "svc",
+                place: ("/run/svc/run", "high"),
                 fix: "--pid PID --restart",
                 says: &["restarted: svc -t /run/svc\n"],
                 undone: &["perl[PID] still has TZ=Asia/Tokyo: `svc -t "],
@@ -94,12 +103,10 @@ fn run_scripts(machine: &Machine) -> String {
     for (file, run) in [
         ("/etc/sv/dir", "#!/bin/sh\nexec 2>&1\nexec chpst -v -e ./env /usr/local/bin/probe dir\n"),
         ("/etc/sv/plain", "#!/bin/sh\nexec 2>&1\nexec /usr/local/bin/probe plain\n"),
-        (
-            "/run/sv/arrives",
-            "#!/bin/sh\nexec chpst -e /etc/probe.env /usr/local/bin/probe arrives\n",
-        ),
-        ("/run/sv/hides", "#!/bin/sh\nexec chpst -e /etc/probe.env /usr/local/bin/hides\n"),
-        ("/run/sv/dies", "#!/bin/sh\nexec chpst -e /etc/probe.env /usr/local/bin/dies\n"),
+        ("/run/sv/arrives", "#!/bin/sh\nexec /usr/local/bin/probe arrives\n"),
+        ("/run/sv/hides", "#!/bin/sh\nexec /usr/local/bin/hides\n"),
+        ("/run/sv/dies", "#!/bin/sh\nexec /usr/local/bin/dies\n"),
+        ("/run/s6/own", "#!/bin/sh\nexec /usr/local/bin/probe own\n"),
         ("/run/s6/six", "#!/bin/sh\nexec s6-envdir /etc/six /usr/local/bin/probe six\n"),
         ("/run/s6/chain", &chain),
         ("/run/s6/line", &format!("{execline}\ns6-envdir /etc/line /usr/local/bin/probe line\n")),
@@ -109,7 +116,7 @@ fn run_scripts(machine: &Machine) -> String {
     machine.ok("for name in dir plain; do
              mkdir -p /run/state/$name /run/sv; ln -s /run/state/$name /etc/sv/$name/supervise
              ln -s /etc/sv/$name /run/sv/$name; done; mkdir /etc/sv/dir/env");
-    for dir in ["probe.env", "six", "line"] {
+    for dir in ["six", "line"] {
         machine.write(&format!("/etc/{dir}/LANG"), "644", "C\n");
     }
     let perl = |first: &str, name: &str| {
@@ -140,21 +147,28 @@ fn fix_changes_run_scripts_of_runit_and_s6() {
         ..restarted
     };
     let removes = Scenario {
-        place: ("/etc/probe.env/TZ", "high"),
+        place: ("/run/sv/NAME/run", "high"),
         ends: Ends::Breaks("taken back, and restarted once more"),
         ..restarted
     };
+    let in_dir = Ends::ByHand("/TZ: add the line `Asia/Tokyo` by hand");
     hold(
         &machine,
         &[
-            Scenario { name: "dir", place: ("/etc/sv/dir/env/TZ", "high"), ..run },
+            Scenario { name: "dir", place: ("/etc/sv/dir/env/TZ", "high"), ends: in_dir, ..run },
             Scenario { name: "plain", place: ("/etc/sv/plain/run", "high"), ..run },
-            Scenario { name: "six", place: ("/etc/six/TZ", "high"), ..run },
-            Scenario { name: "chain", place: ("/run/s6/chain/run", "high"), ..of_s6 },
-            Scenario { name: "line", place: ("/etc/line/TZ", "high"), ..of_s6 },
+            Scenario { name: "own", place: ("/run/s6/own/run", "high"), ..of_s6 },
+            Scenario { name: "six", place: ("/etc/six/TZ", "high"), ends: in_dir, ..run },
+            Scenario {
+                name: "chain",
+                place: ("/run/s6/chain/run", "high"),
+                ends: Ends::ByHand("add `export TZ \"Asia/Tokyo\"` by hand above line 5"),
+                ..restarted
+            },
+            Scenario { name: "line", place: ("/etc/line/TZ", "high"), ends: in_dir, ..restarted },
             Scenario {
                 name: "arrives",
-                place: ("/etc/probe.env/TZ", "high"),
+                place: ("/run/sv/arrives/run", "high"),
                 says: &["restarted: sv restart /run/sv/arrives\n"],
                 ..restarted
             },
@@ -164,17 +178,6 @@ fn fix_changes_run_scripts_of_runit_and_s6() {
         ],
     );
     assert_eq!(machine.ok("cat /run/s6/chain/run"), chain);
-    // The real readers read the values that were written.
-    for (name, reader) in [("dir", "chpst -e /etc/sv/dir/env"), ("six", "s6-envdir /etc/six")] {
-        let pid = machine.pid_of(&format!("{WORDS} {name}"), "0");
-        let read = format!("env -i PATH=$PATH {reader} env | grep ^X=");
-        assert_eq!(values_arrive(&machine, &format!("--pid {pid}"), &read), HARD.len());
-    }
-    let first = chain.lines().next().unwrap();
-    let value = format!("{first}\nredirfd -w 1 /run/value.txt\nenv\n");
-    machine.write("/run/value/run", "755", &value);
-    let read = "/run/value/run && grep ^X= /run/value.txt";
-    assert_eq!(values_arrive(&machine, "--in /run/value/run", read), HARD.len());
 }
 
 const OPENRC: &str = "#!/sbin/openrc-run

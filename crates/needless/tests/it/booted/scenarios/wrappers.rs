@@ -173,7 +173,7 @@ const SCRIPTS: [Scenario<'static>; 7] = [
         ],
         answer: &["/etc/default/sources:2 sets it without `export`"],
         story: &["to change it: init script, /etc/default/sources"],
-        place: ("/etc/default/sources", "high"),
+        place: ("/etc/default/sources", "medium"),
         ..UNIT
     },
     Scenario {
@@ -189,7 +189,7 @@ const SCRIPTS: [Scenario<'static>; 7] = [
         ],
         answer: &["/etc/default/helper:2 sets it without `export`"],
         story: &["to change it: init script, /etc/default/helper"],
-        place: ("/etc/default/helper", "high"),
+        place: ("/etc/default/helper", "medium"),
         ..UNIT
     },
     Scenario {
@@ -208,7 +208,38 @@ const SCRIPTS: [Scenario<'static>; 7] = [
 ];
 
 /// Other programs, of which only the new process shows what they pass on.
-const PROGRAMS: [Scenario<'static>; 14] = [
+const PROGRAMS: [Scenario<'static>; 17] = [
+    // A shell script stands between, and what it does is not worked out: the new process shows it.
+    Scenario {
+        name: "script",
+        unit: "ExecStart=/usr/local/bin/NAME-start",
+        files: &[(SCRIPT, "755", "#!/bin/sh\nA=1\nexec /usr/local/bin/probe NAME\n")],
+        place: (PLACE, "medium"),
+        says: &["It is not certain that it arrives (script.service starts the script "],
+        ..UNIT
+    },
+    Scenario {
+        name: "drops",
+        unit: "ExecStart=/usr/local/bin/NAME-start",
+        files: &[(SCRIPT, "755", "#!/bin/sh\nV=T\nunset ${V}Z\nexec /usr/local/bin/probe NAME\n")],
+        place: (PLACE, "medium"),
+        ends: Ends::TakenBack("does not have it"),
+        ..UNIT
+    },
+    // Also where the process has what its unit sets: another value may fare otherwise.
+    Scenario {
+        name: "unlooked",
+        unit: STARTS,
+        files: &[(SCRIPT, "755", "#!/bin/sh\nA=1\nexec /usr/local/bin/probe NAME\n")],
+        truth: Some("UTC"),
+        place: (PLACE, "medium"),
+        fix: "--unit NAME",
+        ends: Ends::Refused(
+            "unlooked.service starts the script /usr/local/bin/unlooked-start, which may change the variable before its \
+             program has it; with --restart it is tried, and taken back if it does not arrive",
+        ),
+        ..UNIT
+    },
     // A program that is no shell script took it away: it is not systemd's child that runs, and that is seen.
     Scenario {
         name: "hides",
@@ -257,6 +288,7 @@ const PROGRAMS: [Scenario<'static>; 14] = [
             "755",
             "#!/bin/sh\n[ -z \"$TZ\" ] || exit 3\nexec /usr/local/bin/probe NAME\n",
         )],
+        place: (PLACE, "medium"),
         ends: Ends::Breaks("dies.service does not run with it"),
         says: &["taken back, and restarted once more"],
         ..UNIT

@@ -1,6 +1,6 @@
 //! What became of every call, what programs waited for, and who used the CPU.
 
-use crate::json::mirror;
+use crate::json::{Micros, Seconds, mirror};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,16 +30,16 @@ pub(crate) struct ReportAccount {
 }
 
 /// Calls, and the time they took.
-#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Amount")]
 pub(crate) struct ReportAmount {
     /// How many.
     pub(crate) calls: u64,
     /// Microseconds in the kernel, where known.
-    pub(crate) kernel_us: Option<f64>,
+    pub(crate) kernel_us: Option<Micros>,
     /// Microseconds that programs themselves worked for them: an estimate by runtime, for those of which that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) user_us: Option<f64>,
+    pub(crate) user_us: Option<Micros>,
 }
 
 /// Calls of one origin, and what became of them.
@@ -67,11 +67,11 @@ pub(crate) struct ReportPart {
     pub(crate) calls: u64,
     /// The time of these calls, microseconds; absent where none was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) kernel_us: Option<f64>,
+    pub(crate) kernel_us: Option<Micros>,
 }
 
 /// What became of calls.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "PartKind")]
 pub(crate) enum PartKind {
@@ -105,7 +105,7 @@ pub(crate) struct ReportUnexplained {
     /// How many.
     pub(crate) calls: u64,
     /// Microseconds in the kernel, where known.
-    pub(crate) kernel_us: Option<f64>,
+    pub(crate) kernel_us: Option<Micros>,
     /// A file, a directory with a slash at its end, or the ending of files (`*.pmc`) that many of them are about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) place: Option<String>,
@@ -159,11 +159,11 @@ pub(crate) struct ReportWaits {
     /// How many calls waited.
     pub(crate) calls: u64,
     /// How long they took, microseconds: the sum over all threads, which may wait at the same time.
-    pub(crate) wait_us: f64,
+    pub(crate) wait_us: Micros,
 }
 
 /// What a call waits for.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WaitedFor {
     Flush,
@@ -201,7 +201,7 @@ pub(crate) struct ReportSlowMount {
     /// Failed look-ups below it.
     pub(crate) calls: u64,
     /// The mean of their time, microseconds.
-    pub(crate) mean_us: f64,
+    pub(crate) mean_us: Micros,
 }
 
 /// What the processes of one program spent.
@@ -213,7 +213,7 @@ pub(crate) struct ReportProgramCpu {
     /// How many processes ran it.
     pub(crate) processes: u64,
     /// CPU time, seconds, without that of child processes; includes a ptrace tracer's stops.
-    pub(crate) cpu_s: f64,
+    pub(crate) cpu_s: Seconds,
     /// Of this, in user mode, where it is known.
-    pub(crate) cpu_user_s: Option<f64>,
+    pub(crate) cpu_user_s: Option<Seconds>,
 }

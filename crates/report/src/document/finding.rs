@@ -1,6 +1,6 @@
 //! A finding: the process, the evidence and the remedy.
 
-use crate::json::{is_zero, mirror};
+use crate::json::{Micros, is_zero, mirror};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 /// A rule's verdict.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Finding")]
-pub(crate) struct ReportFinding {
+pub struct ReportFinding {
     /// Name of the rule; `needless explain` describes it.
-    pub(crate) rule: String,
+    pub rule: String,
     /// How far the finding has come.
     #[serde(default)]
     pub(crate) stage: ReportStage,
     /// The service that its processes belong to, where services were distinguished: the systemd unit,
     /// container, pod, session or cron by control group, else the executable.
-    pub(crate) service: Option<String>,
+    pub service: Option<String>,
     /// Calls that could go, of those that `totals.calls` counts; never more.
     pub(crate) needless: u64,
     /// Calls that go with them, without being counted one by one (a file that is not opened is neither
@@ -40,7 +40,7 @@ pub(crate) struct ReportFinding {
     #[schemars(!default)]
     pub(crate) small: bool,
     /// Kernel time of the needless calls in microseconds, where known.
-    pub(crate) kernel_us: Option<f64>,
+    pub(crate) kernel_us: Option<Micros>,
     /// Whether `kernel_us` is the cost of such a call on this host times their number, rather than
     /// measured on these calls.
     #[serde(default)]
@@ -48,7 +48,7 @@ pub(crate) struct ReportFinding {
     /// What the program itself works for these calls, beside them, microseconds: an estimate by its runtime. Absent where
     /// that is not known: the change then saves `kernel_us` at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) user_us: Option<f64>,
+    pub(crate) user_us: Option<Micros>,
     /// The process with most of them.
     pub(crate) process: ReportProcess,
     /// The processes it concerns, the one with most of its calls first, each pid once; of many the
@@ -88,13 +88,16 @@ pub(crate) struct ReportFinding {
 }
 
 /// A line of a file.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Place")]
 pub(crate) struct ReportPlace {
     /// The file; relative to the repository of the working directory, or to that directory, where it is below it.
     pub(crate) file: String,
     /// The line, from 1.
     pub(crate) line: u32,
+    /// What a person writes there, into which no tool writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by_hand: Option<String>,
 }
 
 /// A finding that somebody decided to live with.
@@ -134,13 +137,13 @@ mirror! {
 }
 
 /// One pid between two execs.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Process")]
-pub(crate) struct ReportProcess {
+pub struct ReportProcess {
     /// Process id, as the observer saw it.
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// Path of the executable, where known.
-    pub(crate) exe: Option<String>,
+    pub exe: Option<String>,
     /// The name that the kernel gave it at exec, at most 15 bytes: of a script its own, where `exe` is its
     /// interpreter. Absent where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,7 +156,7 @@ pub(crate) struct ReportProcess {
     /// identifies the process. Absent where the process ended before the observation did, or where this was
     /// not looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) started: Option<u64>,
+    pub started: Option<u64>,
 }
 
 /// A program and how many processes ran it.
@@ -172,7 +175,7 @@ pub(crate) struct ReportProgram {
 }
 
 /// A count that can be checked with strace.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Evidence")]
 pub(crate) struct ReportEvidence {
     /// The system call.
@@ -209,7 +212,7 @@ pub(crate) struct ReportRemedy {
 }
 
 /// The kind of change.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Kind")]
 pub(crate) enum ChangeKind {
@@ -230,7 +233,7 @@ pub(crate) enum ChangeKind {
 }
 
 /// How safe a change is.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Safety")]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SafetyLevel {

@@ -1,24 +1,35 @@
-//! The structures of a JSON report: their field names and comments are its schema. What is read of a
-//! report (see [`saved`](crate::saved)) has to be there; every other field may be missing, since older versions
-//! did not write all of them.
+//! A report: the one tree that is written, saved, read again, compared and fixed. It is made from a profile and a verdict
+//! ([`made`]) or read from a file, and every format is a function of it. The field names and comments of its structures
+//! are the schema of the JSON format. What `diff` and `fix` read of a report (see [`saved`](crate::saved)) has to be
+//! there; every other field may be missing, since older versions did not write all of them.
 
 mod account;
 mod finding;
+mod made;
+mod read;
 
 pub(crate) use account::*;
 pub(crate) use finding::*;
+pub use finding::{ReportFinding, ReportProcess};
 
-use super::SCHEMA;
-use crate::json::{is_zero, mirror};
+use crate::json::{Seconds, is_zero, mirror, schema_of};
 use crate::proof::json::ProofBody;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The schema that reports name in their field `schema`. Fields are only added under one number.
+pub const SCHEMA: &str = "needless.report/1";
+
+/// The JSON schema of a report, with a newline at its end.
+pub fn schema() -> String {
+    schema_of::<ReportDocument>()
+}
+
 /// What a program asked of the kernel needlessly, why, and what to change.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "needless.report/1")]
-pub(crate) struct ReportDocument {
+pub struct ReportDocument {
     /// Name and version of this format.
     #[schemars(extend("const" = SCHEMA))]
     pub(crate) schema: String,
@@ -34,7 +45,7 @@ pub(crate) struct ReportDocument {
     /// What was not seen, dropped or folded: counters by name; one that is absent is 0.
     pub(crate) lost: BTreeMap<String, u64>,
     /// Length of the observation in seconds, where known.
-    pub(crate) window_s: Option<f64>,
+    pub(crate) window_s: Option<Seconds>,
     /// Sums over all processes.
     pub(crate) totals: ReportTotals,
     /// Every call that was counted: needed, needless or not explained.
@@ -148,7 +159,7 @@ pub(crate) struct ReportSource {
     pub(crate) name: String,
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "OriginKind")]
 pub(crate) enum SourceKind {
@@ -173,9 +184,9 @@ pub(crate) struct ReportTotals {
     #[serde(default)]
     pub(crate) needless: u64,
     /// CPU time in user mode, seconds, where known.
-    pub(crate) cpu_user_s: Option<f64>,
+    pub(crate) cpu_user_s: Option<Seconds>,
     /// CPU time in the kernel, seconds, where known; includes a ptrace tracer's stops.
-    pub(crate) cpu_sys_s: Option<f64>,
+    pub(crate) cpu_sys_s: Option<Seconds>,
     /// The part of both that a ptrace tracer's stops took, nanoseconds, by estimate; absent where there is none, or it
     /// is not known.
     #[serde(default, skip_serializing_if = "is_zero")]
