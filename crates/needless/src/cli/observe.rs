@@ -21,8 +21,8 @@ pub(crate) struct RunArgs {
     /// How to observe the command.
     #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
     pub(crate) backend: BackendArg,
-    /// With ptrace, let every call that rules need stop. Otherwise hot call sites are patched in the memory of the
-    /// command (x86-64, not with --all): they count themselves, which is much faster.
+    /// With ptrace, stop the program at every relevant call; slower. Otherwise hot call sites are patched in the memory of
+    /// the command (x86-64, not with --all) and count themselves.
     #[arg(long, env = "NEEDLESS_NO_PATCH")]
     pub(crate) no_patch: bool,
     /// Measure the kernel time of each call (eBPF only); slower.

@@ -89,7 +89,7 @@ fn print_unexplained(out: &mut dyn Write, report: &Report<'_>, style: Style) -> 
     if shown.is_empty() {
         return Ok(());
     }
-    writeln!(out, "not explained: no rule applies; these are facts, no advice")?;
+    writeln!(out, "not explained: no rule applies; for information; no change is suggested")?;
     for line in shown {
         for (at, text) in wrap(&account::line(report, line), style.width - 4).iter().enumerate() {
             writeln!(out, "{}{text}", if at == 0 { "  " } else { "    " })?;

@@ -146,7 +146,7 @@ fn write_unexplained(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()>
     if shown.is_empty() {
         return Ok(());
     }
-    fold(out, "not explained: no rule applies; these are facts, no advice", |out| {
+    fold(out, "not explained: no rule applies; for information; no change is suggested", |out| {
         for line in shown {
             writeln!(out, "* {}", text(&account::line(report, line)))?;
         }

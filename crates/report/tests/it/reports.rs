@@ -220,7 +220,7 @@ fn unexplained_calls_are_facts_and_never_beside_nothing_needless() {
       needless       0 calls
       not explained  4,010 calls, 2.0 ms
 
-    not explained: no rule applies; these are facts, no advice
+    not explained: no rule applies; for information; no change is suggested
       ruby: 4,000 failed opens (ENOENT), 3,999 of them below /usr/share/ruby/; 2.0 ms
       1 other kind: -v shows all
 
