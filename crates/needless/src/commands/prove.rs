@@ -92,8 +92,7 @@ fn is_proven(proof: &Proof) -> Result<bool> {
 
 /// Runs the command as `run` does, then measures the remedies of its findings.
 pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
-    let outputs =
-        report::outputs(context, &args.report, Stream::Stderr)?;
+    let outputs = report::outputs(context, &args.report, Stream::Stderr)?;
     let measure = MeasureArgs {
         count_only: false,
         runs: args.runs,
