@@ -203,7 +203,7 @@ impl Expected {
             let mut change = change.clone();
             change.location.confidence = Confidence::High;
             change.caveats.push(format!(
-                "It is not certain that it arrives ({}): it is taken back if the new process does not have it.",
+                "It is not certain that the new process gets it ({}): it is taken back if the new process does not show it.",
                 change.location.why
             ));
             change

@@ -30,10 +30,10 @@ impl<'a> Reporter<'a> {
     ) -> Result<Reporter<'a>> {
         Ok(Reporter {
             context,
-            outputs: Output::of_report(context, &args.output, args.format, stream)?,
+            outputs: outputs(context, args, stream)?,
             policy: Policy::new(context, args),
-            format: args.format,
-            details: details(args),
+            format: args.format(),
+            details: args.details(),
         })
     }
 
@@ -86,9 +86,19 @@ pub(crate) fn points_at_files(outputs: &[Output<'_>], format: Option<ReportForma
     outputs.iter().any(|output| points.contains(&output.format(format)))
 }
 
-/// What the options say about a report for people.
-pub(crate) fn details(args: &ReportArgs) -> Details {
-    Details { full: args.full, unexplained: args.unexplained, end_first: false }
+/// Where the report goes.
+///
+/// # Errors
+/// As for [`Output::of_report`].
+pub(crate) fn outputs<'a>(
+    context: &'a Context,
+    args: &ReportArgs,
+    stream: Stream,
+) -> Result<Vec<Output<'a>>> {
+    if args.quiet && args.output.is_empty() {
+        return Ok(Vec::new());
+    }
+    Output::of_report(context, &args.output, args.format(), stream)
 }
 
 /// Writes a report to each output. The arguments of the command are shown only on a terminal.

@@ -56,10 +56,10 @@ impl Settings {
             names.iter().filter(|name| seen.insert(*name)).cloned().collect()
         };
         CheckOptions {
-            min_saving_percent: args.min_saving,
+            min_saving_percent: args.min_saving(),
             only: once(&args.rules),
             ignore: once(&args.ignored),
-            pedantic: args.pedantic,
+            pedantic: args.pedantic(),
             declared: self.rules.clone(),
         }
     }

@@ -1,7 +1,7 @@
 //! The last resort: lets traced threads run without observing them.
 
 use crate::filter::OURS;
-use crate::patch::{leave_uncounted, restore_sites};
+use crate::patch::{end_patches, leave_uncounted};
 use crate::sys::{self, Resume, Tid};
 use needless_model::Exit;
 use nix::errno::Errno;
@@ -30,7 +30,7 @@ pub(crate) fn drain(
                 }
                 if waited.status >> 16 == libc::PTRACE_EVENT_SECCOMP {
                     // It may be about to start a thread, to install a filter, or to unmap what is ours.
-                    restore_sites(waited.tid);
+                    end_patches(waited.tid);
                 }
                 if waited.status >> 16 == libc::PTRACE_EVENT_STOP {
                     at_stop(waited.tid);

@@ -181,7 +181,7 @@ impl Tracer<'_> {
         }
         let at = self.tree.add_group(tid, Some(image), None);
         // It would count itself for one that has ended, or nobody knows which.
-        restore_sites(tid);
+        restore_sites(tid, None);
         self.tree.group(at).has_filter = !self.options.all && other_filter_in(&status.text, 1);
     }
 }

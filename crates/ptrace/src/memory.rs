@@ -3,10 +3,12 @@
 use crate::sys::{Tid, read_memory};
 use foldhash::fast::FixedState;
 use needless_syscalls::Reply;
-use std::fs::OpenOptions;
+use nix::errno::Errno;
+use nix::sys::ptrace;
+use nix::sys::uio::{RemoteIoVec, process_vm_writev};
+use nix::unistd::Pid;
 use std::hash::BuildHasher;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::io::IoSlice;
 
 const PATH_MAX: usize = libc::PATH_MAX as usize;
 
@@ -46,10 +48,27 @@ pub(crate) fn read_u64(tid: Tid, address: u64) -> Option<u64> {
     (read_memory(tid, address, &mut bytes) == 8).then(|| u64::from_ne_bytes(bytes))
 }
 
-/// Writes into the memory of the traced thread `tid`, also where a private page is not writable (proc_pid_mem(5)).
-pub(crate) fn write(tid: Tid, address: u64, bytes: &[u8]) -> io::Result<()> {
-    let memory = OpenOptions::new().write(true).open(format!("/proc/{tid}/mem"))?;
-    memory.write_all_at(bytes, address)
+/// Writes into the memory of the stopped thread `tid`, also where a private page is not writable. It takes no descriptor,
+/// of which there may be no more.
+pub(crate) fn write(tid: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+    for (nth, part) in bytes.chunks(8).enumerate() {
+        let at = address + 8 * nth as u64;
+        let mut word = [0; 8];
+        if part.len() < word.len() && read_memory(tid, at, &mut word) < word.len() {
+            return Err(Errno::EFAULT);
+        }
+        word[..part.len()].copy_from_slice(part);
+        let at = at as ptrace::AddressType;
+        ptrace::write(Pid::from_raw(tid), at, libc::c_long::from_ne_bytes(word))?;
+    }
+    Ok(())
+}
+
+/// Writes into memory that the process may write itself. It may run.
+pub(crate) fn write_allowed(tid: Tid, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+    let there = RemoteIoVec { base: address as usize, len: bytes.len() };
+    let written = process_vm_writev(Pid::from_raw(tid), &[IoSlice::new(bytes)], &[there])?;
+    if written == bytes.len() { Ok(()) } else { Err(Errno::EFAULT) }
 }
 
 /// A hash of what matters in the answer of a successful call: for a file's status: device, inode,

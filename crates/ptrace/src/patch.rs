@@ -28,7 +28,7 @@ mod site;
 mod stub;
 mod table;
 
-use crate::memory::write;
+use crate::memory::{write, write_allowed};
 use crate::sys::{OP_SECCOMP, SyscallInfo, Tid};
 use crate::tracer::Tracer;
 use clock::Clock;
@@ -37,7 +37,7 @@ pub(crate) use layout::patchable;
 pub(crate) use leave::leave_uncounted;
 use needless_model::Loss;
 use needless_syscalls::X32_BIT;
-pub(crate) use process::{restore_sites, stop_counting};
+pub(crate) use process::{end_patches, restore_sites, stop_counting};
 use set_up::Errand;
 use std::collections::HashMap;
 pub(crate) use table::{Record, Table};
@@ -152,7 +152,7 @@ impl Tracer<'_> {
         patches.stopping = stopping.saturating_sub(1);
         if stopping == 1 && patches.has_table && !patches.off {
             // Fails if it was killed.
-            let _ = write(tgid, l::CONTROL, &[1]);
+            let _ = write_allowed(tgid, l::CONTROL, &[1]);
         }
         // To prepare a process costs as much as some stops: one that makes few calls is not worth it.
         patches.stops = patches.stops.saturating_add(1);

@@ -29,7 +29,8 @@ pub(crate) fn leave_uncounted(_: Tid, signal: i32) -> i32 {
     signal
 }
 
-pub(crate) fn restore_sites(_: Tid) {}
+pub(crate) fn restore_sites(_: Tid, _: Option<u64>) {}
+pub(crate) fn end_patches(_: Tid) {}
 
 impl Tracer<'_> {
     pub(crate) fn patched(&mut self, _: Tid, _: usize, _: &SyscallInfo) -> bool {

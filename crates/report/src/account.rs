@@ -192,7 +192,7 @@ fn in_a_line(line: &ReportUnexplained, estimated: bool) -> String {
     text
 }
 
-/// `failed opens (ENOENT)`, `readlinks of what is no link (EINVAL)`, `stats that ask again`.
+/// `failed opens (ENOENT)`, `readlinks on non-links (EINVAL)`, `stats that ask again`.
 fn what(line: &ReportUnexplained) -> String {
     let (one, query) = (line.calls == 1, line.query());
     let noun = match query {
@@ -208,9 +208,9 @@ fn what(line: &ReportUnexplained) -> String {
     };
     match (query, &line.error) {
         (_, Some(name)) => match (query, Errno::of_name(name).name()) {
-            (Query::Readlink, "EINVAL") => format!("{noun} of what is no link (EINVAL)"),
+            (Query::Readlink, "EINVAL") => format!("{noun} on non-links (EINVAL)"),
             (_, "ENODATA") => format!("{noun} for what is not there (ENODATA)"),
-            (_, "ENOTTY") => format!("{noun} on what is no terminal (ENOTTY)"),
+            (_, "ENOTTY") => format!("{noun} on non-terminals (ENOTTY)"),
             (_, "EAGAIN") => format!("{noun} that had nothing to do yet (EAGAIN)"),
             (_, name) => format!("failed {noun} ({name})"),
         },

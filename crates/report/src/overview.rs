@@ -165,7 +165,7 @@ impl<'a> Overview<'a> {
         }
         if left_out > 0 {
             let more = count(left_out as u64, "more remedy", "more remedies");
-            writeln!(out, "and {more}, {}: --full shows all", total(&self.large[shown.len()..]))?;
+            writeln!(out, "and {more}, {}: -v shows all", total(&self.large[shown.len()..]))?;
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ impl<'a> Overview<'a> {
             writeln!(out, "  {}", cut(&line.in_short(), style.width - 2))?;
         }
         match more_small(rest) {
-            Some(more) => writeln!(out, "  {more}: --full shows all"),
+            Some(more) => writeln!(out, "  {more}: -v shows all"),
             None => Ok(()),
         }
     }

@@ -77,8 +77,8 @@ const ENVIRONMENT: Entries = &[
 const FILES: Entries = &[
     (
         "needless.toml, needless.d/*.toml",
-        "Rules, suppressions and budgets: those of the first directory, from the working directory upwards, that has one \
-         of them. See needless.toml(5).",
+        "Rules, suppressions and budgets. Default: the nearest one in the working directory or a parent of it. See \
+         needless.toml(5).",
     ),
     ("/var/lib/needless", "The journal of the changes that fix made as root; undo reads it."),
     (

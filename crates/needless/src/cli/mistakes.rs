@@ -47,7 +47,8 @@ pub(crate) fn in_one_line(text: &str) -> String {
     let mut in_usage = false;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if let Some(tip) = line.strip_prefix("tip: ") {
-            tips.push(tip.to_owned());
+            // "to pass '--x' as a value, use '-- --x'" would make an option the command.
+            tips.extend((!tip.starts_with("to pass ")).then(|| tip.to_owned()));
         } else if let Some(usage) = line.strip_prefix("Usage: ") {
             tips.push(format!("usage: {usage}"));
             in_usage = true;
@@ -187,8 +188,7 @@ mod tests {
                     Usage: needless run [OPTIONS] <CMD>...\n\nFor more information, try '--help'.\n";
         assert_eq!(
             in_one_line(text),
-            "unexpected argument '--foo' found; to pass '--foo' as a value, use '-- --foo'; \
-             usage: needless run [OPTIONS] <CMD>..."
+            "unexpected argument '--foo' found; usage: needless run [OPTIONS] <CMD>..."
         );
         let missing =
             "error: the following required arguments were not provided:\n  <VAR>\n  <PID>\n";

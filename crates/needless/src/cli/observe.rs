@@ -3,6 +3,7 @@
 use super::values::{BackendArg, duration, number, pairs, percent, pid, regex, rule_name};
 use super::{FailOn, UserArgs, budget};
 use clap::Args;
+use needless_report::{Details, ReportFormat};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,8 +21,8 @@ pub(crate) struct RunArgs {
     /// How to observe the command.
     #[arg(long, value_name = "NAME", default_value = "auto", env = "NEEDLESS_BACKEND")]
     pub(crate) backend: BackendArg,
-    /// With ptrace, let every call that rules need stop. Otherwise hot call sites are patched in the memory of the
-    /// command (x86-64, not with --all): they count themselves, which is much faster.
+    /// With ptrace, stop the program at every relevant call; slower. Otherwise hot call sites are patched in the memory of
+    /// the command (x86-64, not with --all) and count themselves.
     #[arg(long, env = "NEEDLESS_NO_PATCH")]
     pub(crate) no_patch: bool,
     /// Measure the kernel time of each call (eBPF only); slower.
@@ -128,23 +129,32 @@ pub(crate) struct ReportArgs {
     /// full (default on a terminal), concise (default elsewhere), markdown, html, json, sarif, github (annotations
     /// of a job), or profile: every row, for `needless diff`. For profilers: folded (flame graphs), speedscope, pprof.
     #[arg(long, value_name = "FORMAT", env = "NEEDLESS_FORMAT")]
-    pub(crate) format: Option<needless_report::ReportFormat>,
-    /// Show every remedy and finding with all details, also small ones. By default the three most expensive
-    /// have details.
-    #[arg(long)]
-    pub(crate) full: bool,
-    /// Show every kind of call that no rule explains. By default the five most expensive, and only those
-    /// that cost 1 ms, or 0.5 % of the CPU time with 100 calls (0.1 % of a core, for attach and host).
-    #[arg(long)]
-    pub(crate) unexplained: bool,
+    format: Option<ReportFormat>,
+    /// The same as --format json.
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    /// Write no report, but for the files of -o.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Show all details of every finding, and every kind of call that no rule explains. By default the three most expensive
+    /// findings have details, and the five most expensive kinds are shown. -vv: also what saves little (--min-saving 0), and
+    /// what only a change of the program's code can avoid.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Of --verbose: show every remedy and finding with all details.
+    #[arg(long, hide = true)]
+    full: bool,
+    /// Of --verbose: show every kind of call that no rule explains.
+    #[arg(long, hide = true)]
+    unexplained: bool,
     /// Leave out findings that save less than this share of the calls that name a path (unless that
     /// is 1 ms and 0.5 % of the CPU time), or less than a hundredth of this share of the CPU time, or
     /// fewer than 6 calls; 0 shows everything.
     #[arg(long, help_heading = CHOICE, value_name = "PERCENT", default_value = "1", value_parser = percent, env = "NEEDLESS_MIN_SAVING")]
-    pub(crate) min_saving: f64,
-    /// Also show calls that only a change of the program's code can avoid.
-    #[arg(long, help_heading = CHOICE)]
-    pub(crate) pedantic: bool,
+    min_saving: f64,
+    /// Of -vv: also show calls that only a change of the program's code can avoid.
+    #[arg(long, help_heading = CHOICE, hide = true)]
+    pedantic: bool,
     /// Check only this rule (repeatable).
     #[arg(long = "rule", help_heading = CHOICE, value_name = "RULE", value_parser = rule_name)]
     pub(crate) rules: Vec<String>,
@@ -156,4 +166,27 @@ pub(crate) struct ReportArgs {
     /// written. With `run`, a command's own status other than 0 takes precedence.
     #[arg(long, help_heading = CHOICE, value_name = "BUDGET", value_parser = budget, env = "NEEDLESS_FAIL_ON")]
     pub(crate) fail_on: Option<FailOn>,
+}
+
+impl ReportArgs {
+    /// The format that an option names.
+    pub(crate) fn format(&self) -> Option<ReportFormat> {
+        if self.json { Some(ReportFormat::Json) } else { self.format }
+    }
+
+    /// What they say about a report for people.
+    pub(crate) fn details(&self) -> Details {
+        let more = self.verbose > 0;
+        Details { full: self.full || more, unexplained: self.unexplained || more, end_first: false }
+    }
+
+    /// Findings that save less than so many per cent are left out.
+    pub(crate) fn min_saving(&self) -> f64 {
+        if self.verbose > 1 { 0.0 } else { self.min_saving }
+    }
+
+    /// Whether what only the program's code can avoid is shown.
+    pub(crate) fn pedantic(&self) -> bool {
+        self.pedantic || self.verbose > 1
+    }
 }

@@ -15,14 +15,36 @@ pub(crate) struct ShowArgs {
     /// The format: any that the command which wrote FILE has. Of a report, stacks for profilers are made of its parts, and
     /// a profile, which is every row, cannot be made.
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<String>,
-    /// Show every remedy and finding with all details; of an origin also the files that do not reach the process.
+    format: Option<String>,
+    /// The same as --format json.
     #[arg(long)]
-    pub(crate) full: bool,
-    /// Show every kind of call that no rule explains.
-    #[arg(long)]
-    pub(crate) unexplained: bool,
+    json: bool,
+    /// Show all details of every finding, and every kind of call that no rule explains; of an origin also the files that do
+    /// not reach the process.
+    #[arg(short, long)]
+    verbose: bool,
+    /// Of --verbose: show every remedy and finding with all details.
+    #[arg(long, hide = true)]
+    full: bool,
+    /// Of --verbose: show every kind of call that no rule explains.
+    #[arg(long, hide = true)]
+    unexplained: bool,
     /// Show at most N remedies (0 = all).
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
+}
+
+impl ShowArgs {
+    /// The format that an option names.
+    pub(crate) fn format(&self) -> Option<&str> {
+        if self.json { Some("json") } else { self.format.as_deref() }
+    }
+
+    pub(crate) fn full(&self) -> bool {
+        self.full || self.verbose
+    }
+
+    pub(crate) fn unexplained(&self) -> bool {
+        self.unexplained || self.verbose
+    }
 }

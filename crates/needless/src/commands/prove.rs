@@ -92,8 +92,7 @@ fn is_proven(proof: &Proof) -> Result<bool> {
 
 /// Runs the command as `run` does, then measures the remedies of its findings.
 pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
-    let outputs =
-        Output::of_report(context, &args.report.output, args.report.format, Stream::Stderr)?;
+    let outputs = report::outputs(context, &args.report, Stream::Stderr)?;
     let measure = MeasureArgs {
         count_only: false,
         runs: args.runs,
@@ -120,7 +119,7 @@ pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
         proof = Some(measured);
     }
     let program = args.command[0].to_string_lossy().into_owned();
-    if report::points_at_files(&outputs, args.report.format) {
+    if report::points_at_files(&outputs, args.report.format()) {
         verdict.places = places::of(verdict.findings.iter(), &profile, &program, context);
     }
     let source = Source::Run(program);
@@ -129,10 +128,10 @@ pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
         document: &document,
         rows: Some((&profile, &verdict)),
         top: None,
-        details: report::details(&args.report),
+        details: args.report.details(),
         command: &args.command,
     };
-    report::emit(&report, outputs, args.report.format)?;
+    report::emit(&report, outputs, args.report.format())?;
     if changes.is_empty() {
         let why = if verdict.findings.is_empty() {
             "nothing needless was found"

@@ -44,7 +44,7 @@ pub(crate) fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
             let (outputs, format) = open::<OriginFormat>(args, context)?;
             emit_all(outputs, format, |out, format, style| {
                 // As `origin` without and with --all.
-                let brief = format == OriginFormat::Full && !args.full;
+                let brief = format == OriginFormat::Full && !args.full();
                 let format = if brief { OriginFormat::Concise } else { format };
                 needless_report::write_origin(out, &origin, format, style)
             })?;
@@ -94,7 +94,7 @@ fn open<'a, F: DocumentFormat>(
 }
 
 fn format<F: DocumentFormat>(args: &ShowArgs) -> Result<Option<F>> {
-    let format = args.format.as_deref().map(str::parse::<F>).transpose();
+    let format = args.format().map(str::parse::<F>).transpose();
     format.map_err(|why| anyhow!("--format: {why}"))
 }
 
@@ -103,7 +103,8 @@ fn format<F: DocumentFormat>(args: &ShowArgs) -> Result<Option<F>> {
 fn of_report(document: &ReportDocument, args: &ShowArgs, context: &Context) -> Result<()> {
     let format: Option<ReportFormat> = format(args)?;
     let outputs = Output::of_report(context, &args.output, format, Stream::Stdout)?;
-    let details = Details { full: args.full, unexplained: args.unexplained, ..Details::default() };
+    let details =
+        Details { full: args.full(), unexplained: args.unexplained(), ..Details::default() };
     let report = Report { document, rows: None, top: args.top, details, command: &[] };
     report::emit(&report, outputs, format)
 }

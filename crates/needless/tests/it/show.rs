@@ -41,7 +41,7 @@ fn a_run_is_shown_byte_for_byte() {
         (&[], vec!["true"]),
     ];
     for (options, words) in cases {
-        for more in [&[][..], &["--full", "--unexplained"]] {
+        for more in [&[][..], &["-v"]] {
             let folder = tempfile::tempdir().unwrap();
             let endings = ["json", "txt"];
             let run = [&["run"], options, more].concat();
@@ -231,4 +231,45 @@ fn an_unknown_ending_is_refused_before_anything_runs() {
         assert!(said.contains(".pdf names no format") && said.contains(".json"), "{said}");
         assert!(!done.status.success() && !Path::new(made).exists() && !right.exists());
     }
+}
+
+#[test]
+fn one_letter_says_what_several_options_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    // What costs much, what saves little, and what only the program's code can avoid.
+    let starts = (1..=5).map(|pid| {
+        format!(
+            "{pid} execve(\"/bin/x{pid}\", [\"x{pid}\"], 0x7ffd00000000 /* 1 var */) = 0\n\
+             {pid} openat(AT_FDCWD, \"/etc/none\", O_RDONLY) = -1 ENOENT (No such file or directory)\n"
+        )
+    });
+    let looks = "6 execve(\"/bin/y\", [\"y\"], 0x7ffd00000000 /* 1 var */) = 0\n".to_owned()
+        + &"6 stat(\"/etc/localtime\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0\n".repeat(9)
+        + &"6 stat(\"/nowhere/at/all\", 0x7ffd00000000) = -1 ENOENT (No such file or directory)\n"
+            .repeat(3000);
+    fs::write(&log, starts.collect::<String>() + &looks).unwrap();
+    let read = |options: &[&str]| {
+        let done = needless(&[&["read"], options, &[log.to_str().unwrap()]].concat());
+        assert_eq!(done.status.code(), Some(0), "{options:?}: {}", stderr(&done));
+        assert!(done.stderr.is_empty(), "{options:?}: {}", stderr(&done));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let full = ["--format", "full"];
+    let plain = read(&full);
+    let more = read(&[&full[..], &["-v"]].concat());
+    assert_eq!(more, read(&[&full[..], &["--full", "--unexplained"]].concat()));
+    let most = read(&[&full[..], &["-vv"]].concat());
+    let words = ["--full", "--unexplained", "--pedantic", "--min-saving", "0"];
+    assert_eq!(most, read(&[&full[..], &words].concat()));
+    assert!(plain != most, "{plain}");
+    assert_eq!(read(&["--json"]), read(&["--format", "json"]));
+    assert_eq!(read(&["-q"]), "");
+    let file = folder.path().join("x.json");
+    assert_eq!(read(&["-q", "-o", file.to_str().unwrap()]), "");
+    assert_eq!(fs::read_to_string(&file).unwrap(), read(&["--json"]));
+    let shown =
+        |options: &[&str]| needless(&[&["show", file.to_str().unwrap()], options].concat()).stdout;
+    assert_eq!(shown(&["--json"]), shown(&["--format", "json"]));
+    assert_eq!(shown(&["-v"]), shown(&["--full", "--unexplained"]));
 }

@@ -3,7 +3,7 @@
 use super::site::{self, Map};
 use super::{Patches, labels, layout as l};
 use crate::ending::{Ending, Range, forbids_clock, restricts, shares};
-use crate::memory::write;
+use crate::memory::{write, write_allowed};
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 use crate::untraced::flags_of;
@@ -94,21 +94,22 @@ impl Tracer<'_> {
             return;
         }
         (patches.off, patches.unsaid) = (true, why);
-        if patches.room.take().is_none() {
-            return;
-        }
+        let Some(room) = patches.room.take() else { return };
         patching.tables.retain(|(of, _)| *of != at);
-        restore_sites(tid);
+        restore_sites(tid, Some(room.near));
         self.say_stops(at, "no longer");
     }
 }
 
-/// Makes the sites in the memory of the stopped thread `tid` what they were, by what is in that memory: also of use if
-/// the tracer that patched them has died. Does nothing if the stub is not there, or where this was done.
-pub(crate) fn restore_sites(tid: Tid) {
+/// Makes the sites in the memory of the stopped thread `tid` what they were, by what is in that memory. `near`: the page
+/// with their code; `None`: it is looked for, since nobody knows who patched them.
+pub(crate) fn restore_sites(tid: Tid, near: Option<u64>) {
     const SITE: usize = l::SITE_BYTES as usize;
-    let Some(map) = stop_counting(tid).then(|| Map::of(tid)).flatten() else { return };
-    for page in map.near_pages() {
+    if !stop_counting(tid) {
+        return;
+    }
+    let look = || Map::of(tid).map_or_else(Vec::new, |map| map.near_pages().collect());
+    for page in near.map_or_else(look, |page| vec![page]) {
         let mut code = [0; 4096];
         read_memory(tid, page, &mut code);
         for (at, code) in (page..).step_by(SITE).zip(code.chunks_exact(SITE)) {
@@ -121,8 +122,15 @@ pub(crate) fn restore_sites(tid: Tid) {
             }
         }
     }
-    // Nothing jumps to the stub any more.
-    let _ = write(tid, l::REGION, &[0; 8]);
+}
+
+/// The same where the tracer has died, once.
+pub(crate) fn end_patches(tid: Tid) {
+    if stop_counting(tid) {
+        restore_sites(tid, None);
+        // Nothing jumps to the stub any more.
+        let _ = write(tid, l::REGION, &[0; 8]);
+    }
 }
 
 /// Lets all calls of the process stop, if the stub is there: also where the tracer that patched it has died. Returns
@@ -130,5 +138,6 @@ pub(crate) fn restore_sites(tid: Tid) {
 pub(crate) fn stop_counting(tid: Tid) -> bool {
     let mut start = [0; 16];
     read_memory(tid, l::REGION, &mut start);
-    labels::code().starts_with(&start) && write(tid, l::CONTROL, &[0; 4]).is_ok()
+    // Fails if it has just ended.
+    labels::code().starts_with(&start) && write_allowed(tid, l::CONTROL, &[0; 4]).is_ok()
 }

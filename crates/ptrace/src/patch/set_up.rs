@@ -13,7 +13,7 @@ use super::layout::*;
 use super::site::Map;
 use super::table::Table;
 use super::{AUDIT_ARCH_X86_64, Room, labels, site};
-use crate::memory::{read_u64, write};
+use crate::memory::{read_u64, write, write_allowed};
 use crate::sys::{SyscallInfo, Tid, read_memory};
 use crate::tracer::Tracer;
 use libc::{
@@ -134,7 +134,7 @@ fn send(tid: Tid, code: u64, start: u64, near: u64) -> Option<user_regs_struct> 
         [0, u64::MAX, called, 0, near, rdi, rsi, rdx, r10, r8, r9, rax, start];
     let bytes = frame.map(u64::to_ne_bytes);
     let at = rsp.checked_sub(RED_ZONE + size_of_val(&frame) as u64)?;
-    write(tid, at, bytes.as_flattened()).ok()?;
+    write_allowed(tid, at, bytes.as_flattened()).ok()?;
     let block = user_regs_struct {
         rip: code,
         rsp: at,
@@ -222,7 +222,7 @@ impl Tracer<'_> {
         }
         patches.has_table = true;
         patching.tables.push((at, table));
-        write(tid, CONTROL, &[1]).ok()?;
+        write_allowed(tid, CONTROL, &[1]).ok()?;
         Some(())
     }
 

@@ -95,7 +95,7 @@ pub(crate) fn page_near(address: u64) -> Option<u64> {
 /// How many bytes [`is_safe`] looks at, from [`BEFORE`] bytes before the instruction to be overwritten.
 const LOOKED_AT: usize = BEFORE + 13;
 /// As many as an instruction can have that ends with what looks like one to be overwritten.
-const BEFORE: usize = 3;
+const BEFORE: usize = 6;
 
 /// The instruction before the `syscall` of a call, if it can be overwritten: at once, by one word in one page.
 pub(crate) fn safe_instruction(tid: Tid, info: &SyscallInfo) -> Option<Instruction> {
@@ -113,7 +113,7 @@ pub(crate) fn safe_instruction(tid: Tid, info: &SyscallInfo) -> Option<Instructi
 /// not taken for it. The `syscall` itself stays: restarts of a call, and jumps to it, still work. The
 /// comparison overwrites the flags, which the stub does not keep.
 fn is_safe(bytes: &[u8; LOOKED_AT], nr: u64, rdi: u64) -> bool {
-    let [x, y, z, opcode, a, b, c, d, rest @ ..] = bytes;
+    let [u, v, w, x, y, z, opcode, a, b, c, d, rest @ ..] = bytes;
     let value = u64::from(u32::from_le_bytes([*a, *b, *c, *d]));
     let moves = match opcode {
         0xb8 => value == nr,
@@ -127,22 +127,29 @@ fn is_safe(bytes: &[u8; LOOKED_AT], nr: u64, rdi: u64) -> bool {
     ];
     let after = rest.strip_prefix(&[0x0f, 0x05]);
     moves
-        && !is_an_end([*x, *y, *z])
+        && !is_an_end([*u, *v, *w, *x, *y, *z])
         && after.is_some_and(|after| compared.iter().any(|c| after.starts_with(c)))
 }
 
-/// Whether an instruction may begin with these bytes, or with the last of them, and end with what looks like a `mov` of 5
-/// bytes (Intel SDM, volume 2, 2.1 and 2.2). What it could only be where the program fails is left out: without a prefix,
-/// an address is relative to rax or rdi, which have the value of that `mov`.
-fn is_an_end([x, y, z]: [u8; BEFORE]) -> bool {
+/// Whether an instruction may begin in these bytes and end with what looks like a `mov` of 5 bytes (Intel SDM, volume 2,
+/// 2.1 to 2.3). What it could only be where the program fails is left out: without one of these prefixes, memory is read
+/// relative to rax or rdi, which have the value of that `mov`. Nobody knows where instructions begin, so this is a guess
+/// for code that no compiler makes.
+fn is_an_end([u, v, w, x, y, z]: [u8; BEFORE]) -> bool {
     let has_immediate = |opcode| matches!(opcode, 0x69 | 0x81 | 0xc7 | 0xf7);
-    let other_base = |prefix: u8| prefix & 0xf1 == 0x41;
-    // A prefix; an index and four bytes of displacement follow.
-    (z & 0xf0 == 0x40 || z == 0x66 || z & 0xc7 == 0x84)
+    let is_prefix = |byte: u8| byte & 0xf1 == 0x41 || matches!(byte, 0x64 | 0x65 | 0x67);
+    let has_index = |modrm: u8| modrm & 7 == 4;
+    // A prefix; `lea`; an index and four bytes of displacement follow.
+    (z & 0xf0 == 0x40 || z == 0x66 || z == 0x8d || z >> 6 == 2 && has_index(z))
+        // Opcodes of two and three bytes, of VEX and EVEX; `movabs`.
+        || (y == 0x0f || x == 0x0f && matches!(y, 0x38 | 0x3a) || w == 0xc4 || v == 0x62)
+        || v & 0xf8 == 0x48 && w & 0xf8 == 0xb8
+        || is_prefix(y)
+        // The displacement of what has an immediate value: a byte, or the last one of four.
         || has_immediate(y)
-        || has_immediate(x) && y & 0xc7 == 0x44
-        || other_base(y)
-        || other_base(x) && y == 0x0f
+        || has_immediate(x) && y >> 6 == 1 && has_index(y)
+        || has_immediate(v) && (w >> 6 == 2 || w & 0xc7 == 5)
+        || has_immediate(u) && v >> 6 == 2 && has_index(v)
 }
 
 /// Of a site whose code this is, at `at`: where it was, what it was, and the jump in its place.
@@ -172,32 +179,59 @@ pub(crate) fn site_code(instruction: Instruction, data: &[u64; l::DATA_WORDS]) -
 mod tests {
     use super::*;
 
-    /// Three bytes before, `mov`, `syscall`, a comparison.
-    fn bytes(text: &str) -> [u8; LOOKED_AT] {
+    /// What is before, and `mov`, `syscall`, a comparison.
+    fn bytes(before: u64, text: &str) -> [u8; LOOKED_AT] {
         let bytes = text.split(' ').map(|b| u8::from_str_radix(b, 16).unwrap());
-        bytes.collect::<Vec<_>>().try_into().unwrap()
+        before.to_be_bytes()[2..]
+            .iter()
+            .copied()
+            .chain(bytes)
+            .collect::<Vec<_>>()
+            .try_into()
+            .unwrap()
     }
 
     #[test]
     fn only_a_plain_move_before_a_call_that_is_checked_is_overwritten() {
-        let safe = |text: &str| is_safe(&bytes(text), 0x106, 0xffff_ff9c);
-        assert!(safe("00 00 c1 b8 06 01 00 00 0f 05 48 3d 00 f0 ff ff"));
-        assert!(safe("00 00 c1 b8 06 01 00 00 0f 05 3d 00 f0 ff ff 77"));
-        assert!(safe("00 00 c1 bf 9c ff ff ff 0f 05 48 3d 01 f0 ff ff"));
-        for (other, why) in [
-            ("00 00 c1 b8 07 01 00 00 0f 05 48 3d 00 f0 ff ff", "another call"),
-            ("00 00 c1 bf 07 01 00 00 0f 05 48 3d 00 f0 ff ff", "another value"),
-            ("00 00 c1 ba 06 01 00 00 0f 05 48 3d 00 f0 ff ff", "edx"),
-            ("00 00 c1 b8 06 01 00 00 0f 34 48 3d 00 f0 ff ff", "sysenter"),
-            ("00 00 c1 b8 06 01 00 00 0f 05 72 3d 00 f0 ff ff", "flags are used"),
-            ("00 00 41 b8 06 01 00 00 0f 05 48 3d 00 f0 ff ff", "r8d"),
-            ("c7 44 24 b8 06 01 00 00 0f 05 48 3d 00 f0 ff ff", "a number put on the stack"),
-            ("00 c7 45 b8 06 01 00 00 0f 05 48 3d 00 f0 ff ff", "the same, by rbp"),
-            ("00 8b 84 b8 06 01 00 00 0f 05 48 3d 00 f0 ff ff", "an address with an index"),
-            ("00 41 8b b8 06 01 00 00 0f 05 48 3d 00 f0 ff ff", "an address relative to r8"),
-            ("41 0f b6 b8 06 01 00 00 0f 05 48 3d 00 f0 ff ff", "the same, of a byte"),
+        let safe = |before, text: &str| is_safe(&bytes(before, text), 0x106, 0xffff_ff9c);
+        let plain = "b8 06 01 00 00 0f 05 48 3d 00 f0 ff ff";
+        for (text, is) in [
+            (plain, true),
+            ("b8 06 01 00 00 0f 05 3d 00 f0 ff ff 77", true),
+            ("bf 9c ff ff ff 0f 05 48 3d 01 f0 ff ff", true),
+            ("b8 07 01 00 00 0f 05 48 3d 00 f0 ff ff", false),
+            ("bf 07 01 00 00 0f 05 48 3d 00 f0 ff ff", false),
+            ("ba 06 01 00 00 0f 05 48 3d 00 f0 ff ff", false),
+            ("b8 06 01 00 00 0f 34 48 3d 00 f0 ff ff", false),
+            ("b8 06 01 00 00 0f 05 72 3d 00 f0 ff ff", false),
         ] {
-            assert!(!safe(other), "{why}");
+            assert_eq!(safe(0xc1, text), is, "{text}");
+        }
+        // Ends of `mov edi, eax`, `xor eax, eax`, `mov rdx, rsp`, `mov r10d, 0x100`, `mov rsi, [rsp + 8]`.
+        for before in [0x89c7, 0x31c0, 0x4889e2, 0x00ba_0001_0000, 0x0048_8b74_2408] {
+            assert!(safe(before, plain), "{before:x}");
+        }
+        // r8d; of 16 bits; `lea`; an index; of fs; `movzx`, a long no-operation, `movbe`; VEX, EVEX; `movabs`; an immediate
+        // value behind a displacement of one byte, with an index, and of four bytes.
+        for before in [
+            0x41,
+            0x66,
+            0x8d,
+            0x8b84,
+            0x418b,
+            0x648b,
+            0x410fb6,
+            0x0f1f,
+            0x410f_38f0,
+            0xc4c1_7810,
+            0x0062_d17c_4810,
+            0x0048_be33_2211,
+            0xc745,
+            0xc74424,
+            0x41c7_8100_0000,
+            0x00c7_0500_0000,
+        ] {
+            assert!(!safe(before, plain), "{before:x}");
         }
     }
 

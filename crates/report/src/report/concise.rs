@@ -13,14 +13,14 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
         writeln!(out, "{}", line(finding, report, style))?;
     }
     if left_out > 0 {
-        writeln!(out, "and findings of {left_out} more remedies: --full shows all")?;
+        writeln!(out, "and findings of {left_out} more remedies: -v shows all")?;
     }
     let (small, rest) = overview.listed(report);
     for finding in small.iter().flat_map(|line| &line.findings) {
         writeln!(out, "small: {}", line(finding, report, style))?;
     }
     if let Some(more) = more_small(rest) {
-        writeln!(out, "small: {more}: --full shows all")?;
+        writeln!(out, "small: {more}: -v shows all")?;
     }
     // Here, unlike in the full report, only those that the user asks for.
     if report.details.unexplained {

@@ -89,7 +89,7 @@ fn print_unexplained(out: &mut dyn Write, report: &Report<'_>, style: Style) -> 
     if shown.is_empty() {
         return Ok(());
     }
-    writeln!(out, "not explained: no rule applies; these are facts, no advice")?;
+    writeln!(out, "not explained: no rule applies; for information; no change is suggested")?;
     for line in shown {
         for (at, text) in wrap(&account::line(report, line), style.width - 4).iter().enumerate() {
             writeln!(out, "{}{text}", if at == 0 { "  " } else { "    " })?;
@@ -97,7 +97,7 @@ fn print_unexplained(out: &mut dyn Write, report: &Report<'_>, style: Style) -> 
     }
     if left_out > 0 {
         let kinds = count(left_out as u64, "other kind", "other kinds");
-        writeln!(out, "  {kinds}: --unexplained shows all")?;
+        writeln!(out, "  {kinds}: -v shows all")?;
     }
     Ok(())
 }
@@ -137,7 +137,7 @@ fn print_line(
         print_wrapped(out, (label, INDENT), &text, None, style)?;
     }
     if shown < others.len() {
-        let more = format!("{} more: --full shows all", others.len() - shown);
+        let more = format!("{} more: -v shows all", others.len() - shown);
         print_wrapped(out, ("", INDENT), &more, None, style)?;
     }
     Ok(())
@@ -323,7 +323,7 @@ pub(crate) fn notes(report: &Report<'_>) -> Vec<(&'static str, String, Option<Ti
         let shown = if report.details.full { all.len() } else { SHOWN.min(all.len()) };
         notes.extend(all[..shown].iter().map(|text| (label, escape(text).into_owned(), tint)));
         if shown < all.len() {
-            let more = format!("{} more: --full shows all", all.len() - shown);
+            let more = format!("{} more: -v shows all", all.len() - shown);
             notes.push((label, more, tint));
         }
     }
@@ -348,7 +348,7 @@ fn print_next(
         let first = overview.large.first().map_or(first, |line| line.findings[0]);
         let rule = first.rule_name();
         let more = overview.large.len() > DETAILED || !overview.small.is_empty();
-        let hint = if more && !report.details.full { "; --full shows all details" } else { "" };
+        let hint = if more && !report.details.full { "; -v shows all details" } else { "" };
         foot(out, "more", &format!("needless explain {rule}{hint}"), None, style)?;
     }
     match again(report) {

@@ -291,7 +291,7 @@ fn write_unexplained(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()>
         return Ok(());
     }
     section(out, "Not explained", |out| {
-        writeln!(out, "<p>No rule applies; these are facts, no advice.</p>")?;
+        writeln!(out, "<p>No rule applies; for information; no change is suggested.</p>")?;
         let (first, others) = lines[..lines.len().min(SHOWN)].split_at(lines.len().min(5));
         let list = |out: &mut dyn Write, lines: &[ReportUnexplained]| {
             writeln!(out, "<ul>")?;

@@ -61,7 +61,7 @@ fn write_remedies(
     if left_out > 0 {
         let more = count(left_out as u64, "more remedy", "more remedies");
         let rest = total(&overview.large[shown.len()..]);
-        writeln!(out, "\nand {more}, {rest}: `--full` shows all")?;
+        writeln!(out, "\nand {more}, {rest}: `-v` shows all")?;
     }
     let (small, rest) = overview.listed(report);
     if small.is_empty() {
@@ -71,7 +71,7 @@ fn write_remedies(
         for line in small {
             writeln!(out, "* {}", text(&line.in_short()))?;
         }
-        more_small(rest).map_or(Ok(()), |more| writeln!(out, "* {more}: `--full` shows all"))
+        more_small(rest).map_or(Ok(()), |more| writeln!(out, "* {more}: `-v` shows all"))
     })
 }
 
@@ -108,7 +108,7 @@ fn write_details(
                 writeln!(out, "* also {}", text(&full::also(other, report)))?;
             }
             if others.len() > alike {
-                writeln!(out, "* {} more: `--full` shows all", others.len() - alike)?;
+                writeln!(out, "* {} more: `-v` shows all", others.len() - alike)?;
             }
             Ok(())
         })?;
@@ -146,17 +146,13 @@ fn write_unexplained(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()>
     if shown.is_empty() {
         return Ok(());
     }
-    fold(out, "not explained: no rule applies; these are facts, no advice", |out| {
+    fold(out, "not explained: no rule applies; for information; no change is suggested", |out| {
         for line in shown {
             writeln!(out, "* {}", text(&account::line(report, line)))?;
         }
         match left_out as u64 {
             0 => Ok(()),
-            n => writeln!(
-                out,
-                "* {}: `--unexplained` shows all",
-                count(n, "other kind", "other kinds")
-            ),
+            n => writeln!(out, "* {}: `-v` shows all", count(n, "other kind", "other kinds")),
         }
     })
 }

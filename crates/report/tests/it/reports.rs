@@ -127,7 +127,7 @@ fn full_for_a_tree_of_processes() {
     left out:     1 call below the threshold, --min-saving 0 shows them
     note:         A program tried to trace another one.
 
-    more:         needless explain tz-unset; --full shows all details
+    more:         needless explain tz-unset; -v shows all details
     try:          TZ=Europe/Athens LANG=el_GR needless run -- make …
     "#);
 }
@@ -220,9 +220,9 @@ fn unexplained_calls_are_facts_and_never_beside_nothing_needless() {
       needless       0 calls
       not explained  4,010 calls, 2.0 ms
 
-    not explained: no rule applies; these are facts, no advice
+    not explained: no rule applies; for information; no change is suggested
       ruby: 4,000 failed opens (ENOENT), 3,999 of them below /usr/share/ruby/; 2.0 ms
-      1 other kind: --unexplained shows all
+      1 other kind: -v shows all
 
     observed:     by ptrace (seccomp-assisted)
     lost:         nothing

@@ -47,7 +47,7 @@ fn full_for_a_host() {
     lost:         nothing
     not checked:  nothing
 
-    more:         needless explain tz-unset; --full shows all details
+    more:         needless explain tz-unset; -v shows all details
     "#);
 }
 
@@ -225,7 +225,7 @@ fn the_end_of_a_busy_report_fits_on_a_small_terminal() {
     notice:       notice 0
     notice:       notice 1
     notice:       notice 2
-    notice:       4 more: --full shows all
+    notice:       4 more: -v shows all
 
     host: 30 s, 23 processes in 22 services; 390,484 calls, 0 failed
       needed         30,022 calls
@@ -241,9 +241,9 @@ fn the_end_of_a_busy_report_fits_on_a_small_terminal() {
     ~164 ms      0.5 %   14,999  python-path  other6             PYTHONPATH=/srv/ot…
     ~163 ms      0.5 %   14,999  python-path  other5             PYTHONPATH=/srv/ot…
     ~162 ms      0.5 %   14,999  python-path  other4             PYTHONPATH=/srv/ot…
-    and 3 more remedies, 44,997 calls, about 480 ms: --full shows all
+    and 3 more remedies, 44,997 calls, about 480 ms: -v shows all
 
-    more:         needless explain tz-unset; --full shows all details
+    more:         needless explain tz-unset; -v shows all details
     "#);
     let shown = table(&report);
     assert!(
@@ -269,7 +269,7 @@ fn the_most_expensive_remedies_are_shown_and_the_others_counted() {
     assert_eq!(table(&full).len(), 3, "{full}");
     assert!(table(&full)[2].starts_with("and 9 more remedies, "), "{full}");
     let concise = sample.rendered(ReportFormat::Concise);
-    assert!(concise.contains("\nand findings of 9 more remedies: --full shows all\n"), "{concise}");
+    assert!(concise.contains("\nand findings of 9 more remedies: -v shows all\n"), "{concise}");
     assert_eq!(json(&sample), json(&busy()));
     sample.details.full = true;
     let all = sample.rendered(ReportFormat::Full);

@@ -122,7 +122,7 @@ pub struct Account {
     /// Those that failed.
     pub failed: u64,
     /// Calls that findings name, also those below the threshold. What only a rule explains that was not asked for
-    /// (`--pedantic`, `--rule`) is needed.
+    /// (`-vv`, `--rule`) is needed.
     pub needless: Amount,
     /// Of these, the calls of findings whose cause was not looked up ([`Stage::Seen`]): so many are needless at most.
     pub uncertain: Amount,

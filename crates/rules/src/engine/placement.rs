@@ -10,7 +10,7 @@
 //! variable, and keeps only its name. For a compiled program this cannot be known: `needless prove` shows it. `env -i`
 //! and sudo pass on less than they got (`Profile::cleared_by`).
 //!
-//! A value that a compiled program sets is shown on demand only (`--pedantic`): cargo sets LD_LIBRARY_PATH for the
+//! A value that a compiled program sets is shown on demand only (`-vv`): cargo sets LD_LIBRARY_PATH for the
 //! compiler, and the reader of that finding can do nothing. A script, `env`, sudo or make sets what its user wrote, so
 //! that stays a finding. A log does not say what kind of file was executed: a script is known there by its interpreter,
 //! which opens it.

@@ -154,7 +154,7 @@ impl Verdict {
         });
         notices.extend(sealed_calls.into_iter().map(|((rule, why), calls)| {
             let calls = count(calls, "call is", "calls are");
-            format!("{rule}: {calls} left out: {why}; --pedantic shows it")
+            format!("{rule}: {calls} left out: {why}; -vv shows it")
         }));
     }
 }

@@ -204,7 +204,7 @@ fn what_only_a_compiled_program_could_change_is_shown_on_demand() {
     let verdict = check(&log, &CheckOptions::default());
     assert!(verdict.findings.is_empty() && verdict.below.is_empty(), "{verdict:#?}");
     let said = "library-search: 7 calls are left out: LD_LIBRARY_PATH is set on the way by \
-                /usr/bin/cargo, a compiled program, and can be changed only there; --pedantic shows it";
+                /usr/bin/cargo, a compiled program, and can be changed only there; -vv shows it";
     assert_eq!(verdict.notices, [said]);
     let by_service = crate::check_by_service(&log, &CheckOptions::default());
     assert!(by_service.findings.is_empty(), "{by_service:#?}");

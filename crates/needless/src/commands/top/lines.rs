@@ -74,8 +74,8 @@ pub(super) fn details(row: &Row, who: &Who) -> String {
         None => list(who),
     };
     match row.rules().first() {
-        Some(rule) => format!("{base} --full --rule {rule}"),
-        None => format!("{base} --unexplained"),
+        Some(rule) => format!("{base} -v --rule {rule}"),
+        None => format!("{base} -v"),
     }
 }
 

@@ -193,7 +193,7 @@ impl State {
             Some((Deed::Diff { change, pid, unit }, lines::fix(item)))
         };
         let Some((deed, command)) = self.row().and_then(about) else {
-            self.say("there is no change for these calls that needless could make: Enter shows what is known");
+            self.say("needless has no automatic fix for these calls: Enter shows what is known");
             return Deed::Nothing;
         };
         if let Some(command) = command {

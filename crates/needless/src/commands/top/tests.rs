@@ -168,7 +168,7 @@ fn each_key_stands_for_a_command() {
     let mut state = busy();
     assert_eq!(state.command, "needless host --for 10s");
     for (key, command) in [
-        (&b"\r"[..], "needless attach --only 812 --for 10s --full --rule tz-unset"),
+        (&b"\r"[..], "needless attach --only 812 --for 10s -v --rule tz-unset"),
         (b"e", "needless explain tz-unset"),
         (b"d", "needless fix --pid 812 --set TZ=:/etc/localtime"),
         (b"p", "needless prove --pid 812 --save-before before.json"),

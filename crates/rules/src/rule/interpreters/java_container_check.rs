@@ -2,7 +2,7 @@
 //!
 //! Java programs that read the files of control groups, at their start and again and again while
 //! they run. Every Java program does this, and few users would change anything because of it: it is
-//! shown only with `--pedantic`.
+//! shown only with `-vv`.
 //!
 //! ## Why it happens
 //!

@@ -1,7 +1,7 @@
 //! ## What it finds
 //!
 //! Java programs that run for a short time and make a file below `/tmp/hsperfdata_USER` at each
-//! start. Every Java program does this: it is shown only with `--pedantic`.
+//! start. Every Java program does this: it is shown only with `-vv`.
 //!
 //! ## Why it happens
 //!

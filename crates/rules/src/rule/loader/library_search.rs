@@ -284,7 +284,7 @@
 //! ```
 //!
 //! A compiled program between the command and the process sets the list, as cargo does for the
-//! compiler: its user cannot change that. It is shown with `--pedantic`; otherwise a notice says
+//! compiler: its user cannot change that. It is shown with `-vv`; otherwise a notice says
 //! how many calls it is.
 //!
 //! ```trace

@@ -99,7 +99,7 @@
 //! ```
 //!
 //! A program that writes like this by itself and has no option for it, if the environment is known:
-//! only its code could change it (`--pedantic` shows it).
+//! only its code could change it (`-vv` shows it).
 //!
 //! ```trace
 //! env -_STDBUF_O
@@ -173,7 +173,7 @@
 //! (`print(..., flush=True)`). Do not do this if somebody reads the output as it comes or waits for
 //! an answer, or if the last lines before a crash matter, as in a log: what is in the buffer when a
 //! program is killed is lost. Some programs (`bc`, `col`, `rev`, `unzip`) write like this by themselves,
-//! and only their code could change it: that is shown only with `--pedantic`.
+//! and only their code could change it: that is shown only with `-vv`.
 //!
 //! ## References
 //!

@@ -359,7 +359,7 @@ pub(crate) fn preload(view: &View<'_>, processes: &[ProcId], glib: bool) -> Opti
     (!glib && processes.iter().all(takes_it)).then(|| Remedy {
         change: Change::Preload,
         safety: Safety::Caveat(
-            "Where a new zone must be seen without a restart: it is, within a second. The library costs each \
+            "Use this where a new zone must be seen without a restart: it is seen within a second. The library costs each \
              program started under it some 40 µs: it is for a service, not for a whole system. It cannot help \
              static and set-user-ID programs, and it spares localtime(), ctime() and tzset() the question, not mktime()."
                 .to_owned(),

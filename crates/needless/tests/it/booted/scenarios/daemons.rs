@@ -192,7 +192,7 @@ fn fix_changes_daemons_that_a_script_starts() {
                 unit: forking,
                 files: &[("/usr/local/bin/NAME-start", "755", &plain)],
                 place: (PLACE, "medium"),
-                says: &["It is not certain that it arrives ("],
+                says: &["It is not certain that the new process gets it ("],
                 ..UNIT
             },
             Scenario {
@@ -200,7 +200,7 @@ fn fix_changes_daemons_that_a_script_starts() {
                 unit: forking,
                 files: &[("/usr/local/bin/NAME-start", "755", &bare)],
                 place: (PLACE, "medium"),
-                says: &["It is not certain that it arrives ("],
+                says: &["It is not certain that the new process gets it ("],
                 ends: Ends::TakenBack("does not have it"),
                 ..UNIT
             },

@@ -215,7 +215,9 @@ const PROGRAMS: [Scenario<'static>; 17] = [
         unit: "ExecStart=/usr/local/bin/NAME-start",
         files: &[(SCRIPT, "755", "#!/bin/sh\nA=1\nexec /usr/local/bin/probe NAME\n")],
         place: (PLACE, "medium"),
-        says: &["It is not certain that it arrives (script.service starts the script "],
+        says: &[
+            "It is not certain that the new process gets it (script.service starts the script ",
+        ],
         ..UNIT
     },
     Scenario {
