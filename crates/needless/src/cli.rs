@@ -162,8 +162,9 @@ pub(crate) enum Action {
     /// Show again what a command wrote as JSON.
     ///
     /// This may be a report, a profile, a proof, a comparison or an origin. The text is the one that the command wrote
-    /// to a file, byte for byte, with the same -v and --top; -o and --format choose another format. On a terminal one line differs: `try:` has the program without its
-    /// arguments, because no file has them. Exit status 2 when FILE is no such document.
+    /// to a file, byte for byte, with the same -v and --top; -o and --format choose another format. On a terminal one line
+    /// differs: `try:` has the program without its arguments, because no file has them. Exit status 2 when FILE is no such
+    /// document.
     #[command(after_long_help = examples::SHOW)]
     Show(ShowArgs),
     /// Run a command that checks /etc/localtime at most once a second.

@@ -83,6 +83,8 @@ pub(crate) struct Patches {
     unsaid: Option<&'static str>,
     /// The process whose memory it uses, and which waits meanwhile, with its position.
     host: Option<(usize, Tid)>,
+    /// As it was when a site was patched last that was not in it.
+    map: site::Map,
     /// How many more calls are to stop, so that snapshots can be taken, or because a child used its memory.
     stopping: u32,
     /// Whether it runs the code of `set_up.rs`, or did.
@@ -197,10 +199,12 @@ impl Tracer<'_> {
         let (start, nr) = (site::start(info), info.nr());
         let code = start..start + l::JUMP + 2;
         let patches = &mut self.tree.group(at).patches;
-        let map = site::Map::of(tid)?;
-        let instruction = site::safe_instruction(tid, info).filter(|_| map.is_code(code));
+        if !patches.has_table || !patches.map.is_code(code.clone()) {
+            patches.map = site::Map::of(tid)?;
+        }
+        let instruction = site::safe_instruction(tid, info).filter(|_| patches.map.is_code(code));
         if !patches.has_table && (patches.room.is_some() || instruction.is_some()) {
-            return self.begin_set_up(tid, at, info, &map);
+            return self.begin_set_up(tid, at, info);
         }
         let (instruction, room) = (instruction?, patches.room.as_mut()?);
         let index = room.sites.len() as u64;

@@ -1,5 +1,6 @@
-//! Workflows of GitHub and pipelines of GitLab, with the line that a person is told to write, held to the schemas that
-//! JSON Schema Store and GitLab publish, which the wheel of check-jsonschema has; so is our own action. `scripts/install` fetches it.
+//! A person is told to write a line into a workflow of GitHub or a pipeline of GitLab. These tests write that line and
+//! validate the file against the schema that JSON Schema Store or GitLab publishes; they validate our own action, too.
+//! The wheel of check-jsonschema has the schemas. `scripts/install` fetches it.
 
 use crate::common::written_by_hand;
 use needless_environment::{ConfigFormat, Edit, GITHUB_WORKFLOW, GITLAB_CI};

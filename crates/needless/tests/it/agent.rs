@@ -181,12 +181,12 @@ fn what_a_part_of_the_time_shows_comes_near_to_the_whole() {
     let [part, whole] = &rows[..] else { panic!("{rows:?}") };
     assert!(part.contains("|true|") && whole.contains("|1.0|1.0|true|"), "{rows:?}");
     let (part, whole) = (of(part), of(whole));
-    // But for the last window, which was ended early, it observed a fifth of the time or less: without the scale it would
-    // show no more than a fifth of the calls. On a busy machine the offender makes more of them at one time than at
+    // But for the last window, which was ended early, it observed a quarter of the time or less: without the scale it would
+    // show no more than a quarter of the calls. On a busy machine the offender makes more of them at one time than at
     // another, so nothing closer can be said.
-    assert!(part[0] > 1.0 && part[1] > 4.9, "{rows:?}");
+    assert!(part[0] > 1.0 && part[1] > 4.0, "{rows:?}");
     let ratio = part.last().unwrap() / whole.last().unwrap();
-    assert!((0.2..5.0).contains(&ratio), "{rows:?}");
+    assert!((0.25..4.0).contains(&ratio), "{rows:?}");
 }
 
 /// A rule with a condition on a variable.

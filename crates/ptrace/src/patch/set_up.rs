@@ -10,7 +10,6 @@
 //! its site before it gets one (`out_of_set_up`).
 
 use super::layout::*;
-use super::site::Map;
 use super::table::Table;
 use super::{AUDIT_ARCH_X86_64, Room, labels, site};
 use crate::memory::{read_u64, write, write_allowed};
@@ -162,14 +161,9 @@ pub(super) struct Errand {
 }
 
 impl Tracer<'_> {
-    /// Sends `tid`, which is stopped at the entry of a call, to prepare its process, and returns `true`.
-    pub(super) fn begin_set_up(
-        &mut self,
-        tid: Tid,
-        at: usize,
-        info: &SyscallInfo,
-        map: &Map,
-    ) -> Option<bool> {
+    /// Sends `tid`, which is stopped at the entry of a call, to prepare its process, whose map has just been read, and
+    /// returns `true`.
+    pub(super) fn begin_set_up(&mut self, tid: Tid, at: usize, info: &SyscallInfo) -> Option<bool> {
         let patches = &mut self.tree.group(at).patches;
         let start = site::start(info);
         let near = match &patches.room {
@@ -178,7 +172,7 @@ impl Tracer<'_> {
         };
         let (bytes, _) = labels::set_up();
         let read = |address, into: &mut [u8]| read_memory(tid, address, into);
-        let code = map.after_code(bytes, read)?;
+        let code = patches.map.after_code(bytes, read)?;
         write(tid, code, bytes).ok()?;
         let registers = send(tid, code, start, near)?;
         patches.errand = Some(Errand { info: *info, code, registers });

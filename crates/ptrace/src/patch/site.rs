@@ -11,6 +11,7 @@ const PAGE: u64 = 4096;
 pub(crate) type Instruction = [u8; l::JUMP as usize];
 
 /// What is mapped executable and private in a process.
+#[derive(Default)]
 pub(crate) struct Map(Vec<Code>);
 
 /// What is executable, of which part of its file, and where the first page of that is.

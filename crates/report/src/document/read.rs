@@ -92,7 +92,7 @@ impl ReportAccount {
 
     /// The calls against which nothing is known; what the document says may not add up.
     pub(crate) fn needed(&self) -> u64 {
-        self.calls.saturating_sub(self.needless.calls + self.unexplained.calls)
+        self.calls.saturating_sub(self.needless.calls.saturating_add(self.unexplained.calls))
     }
 
     /// The needless calls whose cause is known.
