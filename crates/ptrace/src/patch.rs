@@ -35,6 +35,7 @@ use clock::Clock;
 use layout as l;
 pub(crate) use layout::patchable;
 pub(crate) use leave::leave_uncounted;
+use needless_host::CodeMap;
 use needless_model::Loss;
 use needless_syscalls::X32_BIT;
 pub(crate) use process::{end_patches, restore_sites, stop_counting};
@@ -197,7 +198,7 @@ impl Tracer<'_> {
         let (start, nr) = (site::start(info), info.nr());
         let code = start..start + l::JUMP + 2;
         let patches = &mut self.tree.group(at).patches;
-        let map = site::Map::of(tid)?;
+        let map = CodeMap::of(tid)?;
         let instruction = site::safe_instruction(tid, info).filter(|_| map.is_code(code));
         if !patches.has_table && (patches.room.is_some() || instruction.is_some()) {
             return self.begin_set_up(tid, at, info, &map);

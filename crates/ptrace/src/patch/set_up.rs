@@ -10,7 +10,6 @@
 //! its site before it gets one (`out_of_set_up`).
 
 use super::layout::*;
-use super::site::Map;
 use super::table::Table;
 use super::{AUDIT_ARCH_X86_64, Room, labels, site};
 use crate::memory::{read_u64, write, write_allowed};
@@ -20,6 +19,7 @@ use libc::{
     MAP_FIXED, SIG_SETMASK, SYS_close, SYS_memfd_create, SYS_mmap, SYS_rt_sigprocmask,
     user_regs_struct,
 };
+use needless_host::CodeMap;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::ptrace::{getregs, setregs};
 use nix::unistd::Pid;
@@ -168,7 +168,7 @@ impl Tracer<'_> {
         tid: Tid,
         at: usize,
         info: &SyscallInfo,
-        map: &Map,
+        map: &CodeMap,
     ) -> Option<bool> {
         let patches = &mut self.tree.group(at).patches;
         let start = site::start(info);
