@@ -293,6 +293,13 @@ fn hint(word: &str) -> &'static str {
     if variable {
         return "; to set a variable for the command, put `env` before it: env NAME=VALUE CMD";
     }
+    const BUILTINS: [&str; 14] = [
+        "alias", "bg", "cd", "declare", "exec", "export", "fg", "jobs", "ll", "read", "set",
+        "source", "ulimit", "unset",
+    ];
+    if BUILTINS.contains(&word) {
+        return "; a builtin or an alias of a shell runs in one: needless run -- sh -c 'TEXT'";
+    }
     if word.contains(char::is_whitespace) {
         return "; it is one word with a space in it: pass the command and its arguments as separate words, or a \
                 shell command as sh -c 'TEXT'";
