@@ -125,13 +125,16 @@ fn a_tracer_that_is_killed_while_it_patches_does_no_harm() {
             let mut child = started(&traced, folder.path());
             let victim = Victim::seize(tracer_of(child.id()));
             go(&mut child);
-            if (0..=at).all(|_| victim.step()) {
+            let made = (0..=at).take_while(|_| victim.step()).count();
+            if made > at {
                 let call = victim.kill();
                 killed += 1;
                 assert_eq!(ended(child), native, "{how}, killed at {at} of {calls}: {call}");
             } else {
                 late += 1;
                 assert_eq!(ended(child), native, "{how}");
+                // On a busy machine more signals come in a run, and the tracer makes more calls.
+                calls = made.max(1);
             }
         }
         eprintln!(
