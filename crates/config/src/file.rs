@@ -75,7 +75,11 @@ pub(crate) struct File {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a table: [budget.NAME] with lines such as calls = 1000"
+)]
 pub(crate) struct BudgetIn {
     pub(crate) calls: Option<Spanned<LimitIn>>,
     pub(crate) path_calls: Option<Spanned<LimitIn>>,
@@ -90,7 +94,11 @@ pub(crate) struct BudgetIn {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a table: [[rule]] with lines such as name = \"…\" and calls = \"stat\""
+)]
 pub(crate) struct RuleIn {
     pub(crate) name: Spanned<String>,
     pub(crate) calls: Spanned<TextList>,
@@ -111,7 +119,7 @@ pub(crate) struct RuleIn {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: { set = \"VAR=VALUE\", caveat = \"…\" }")]
 pub(crate) struct RemedyIn {
     pub(crate) set: Option<Spanned<String>>,
     pub(crate) unset: Option<Spanned<String>>,
@@ -128,7 +136,10 @@ pub(crate) struct ExampleIn {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table: [[ignore]] with lines such as rule = \"tz-unset\" and reason = \"…\""
+)]
 pub(crate) struct IgnoreIn {
     pub(crate) rule: Spanned<String>,
     pub(crate) program: Option<Spanned<String>>,

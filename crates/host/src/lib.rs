@@ -3,7 +3,7 @@
 
 mod ancestry;
 mod call_costs;
-mod code_ends;
+mod code_map;
 mod elf;
 mod error;
 mod live_variable;
@@ -24,7 +24,7 @@ pub use ancestry::{
 };
 pub(crate) use ancestry::{parent_of, status_numbers};
 pub use call_costs::{measure_call_costs, measure_page_cost};
-pub use code_ends::code_ends;
+pub use code_map::CodeMap;
 pub use elf::{PreloadIsUseless, Programs, fill_libcs, inspect_elf, why_preload_is_useless};
 pub use error::HostError;
 pub use mapped_files::MappedFiles;

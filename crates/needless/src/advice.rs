@@ -21,7 +21,9 @@ pub(crate) fn report(context: &Context, path: &Path) -> Result<Saved> {
 }
 
 fn trusted(context: &Context, path: &Path) -> Result<Saved> {
-    let named = || format!("cannot read {}", path.display());
+    let assigns = path.to_str().is_some_and(|name| name.contains('=') && !path.exists());
+    let tip = if assigns { "; to set a variable, put --set before it" } else { "" };
+    let named = || format!("cannot read {}{tip}", path.display());
     // It may be another file by the time it is opened: that one must be regular, too.
     if !path.metadata().with_context(named)?.is_file() {
         bail!("{}: not a regular file: save the report to one first", path.display());

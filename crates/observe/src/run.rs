@@ -215,8 +215,17 @@ pub fn launch(words: &[OsString], caller: Option<Caller>) -> Result<Launch, Fail
         }
         None => std::env::var_os("PATH"),
     };
-    let path = find(name, path.as_deref())?;
-    if is_program(&path)? {
+    // With the rights of whom it runs as: root finds files that a user cannot execute.
+    let look = || {
+        let path = find(name, path.as_deref())?;
+        let is_program = is_program(&path)?;
+        Ok::<_, Failure>((path, is_program))
+    };
+    let looked = caller.as_ref().map_or_else(|| Ok(look()), |caller| caller.as_them(look));
+    let failed =
+        |why| Failure::new(status::OURS, format!("cannot act as the command's user: {why}"));
+    let (path, is_program) = looked.map_err(failed)??;
+    if is_program {
         return Ok(Launch {
             program: path,
             argv: words.to_vec(),
@@ -283,6 +292,13 @@ fn hint(word: &str) -> &'static str {
     });
     if variable {
         return "; to set a variable for the command, put `env` before it: env NAME=VALUE CMD";
+    }
+    const BUILTINS: [&str; 14] = [
+        "alias", "bg", "cd", "declare", "exec", "export", "fg", "jobs", "ll", "read", "set",
+        "source", "ulimit", "unset",
+    ];
+    if BUILTINS.contains(&word) {
+        return "; a builtin or an alias of a shell runs in one: needless run -- sh -c 'TEXT'";
     }
     if word.contains(char::is_whitespace) {
         return "; it is one word with a space in it: pass the command and its arguments as separate words, or a \

@@ -19,7 +19,7 @@ const ARCH: u32 = 4;
 const IP: u32 = 8;
 const ARGS: u32 = 16;
 
-/// The filter program for `abis`: the calls that rules need stop, all others run untouched, calls
+/// The filter program for `abis`: the calls that rules ask about stop, all others run untouched, calls
 /// of an unknown ABI too.
 ///
 /// A binary search. What does not depend on arguments is decided with only the instructions that the kernel's cache of

@@ -1,6 +1,6 @@
 //! Runs a command under ptrace, without privilege, and fills a profile.
 //!
-//! By default only the calls that rules need stop: a seccomp filter picks them
+//! By default only the calls that rules ask about stop: a seccomp filter picks them
 //! (`SECCOMP_RET_TRACE`), everything else runs untouched. With [`TraceOptions::all`] every call stops
 //! and the totals are exact. A process that installs a seccomp filter of its own stops at every call, because that
 //! filter may refuse calls before ours sees them.

@@ -35,6 +35,7 @@ use clock::Clock;
 use layout as l;
 pub(crate) use layout::patchable;
 pub(crate) use leave::leave_uncounted;
+use needless_host::CodeMap;
 use needless_model::Loss;
 use needless_syscalls::X32_BIT;
 pub(crate) use process::{end_patches, restore_sites, stop_counting};
@@ -84,7 +85,7 @@ pub(crate) struct Patches {
     /// The process whose memory it uses, and which waits meanwhile, with its position.
     host: Option<(usize, Tid)>,
     /// As it was when a site was patched last that was not in it.
-    map: site::Map,
+    map: CodeMap,
     /// How many more calls are to stop, so that snapshots can be taken, or because a child used its memory.
     stopping: u32,
     /// Whether it runs the code of `set_up.rs`, or did.
@@ -200,7 +201,7 @@ impl Tracer<'_> {
         let code = start..start + l::JUMP + 2;
         let patches = &mut self.tree.group(at).patches;
         if !patches.has_table || !patches.map.is_code(code.clone()) {
-            patches.map = site::Map::of(tid)?;
+            patches.map = CodeMap::of(tid)?;
         }
         let instruction = site::safe_instruction(tid, info).filter(|_| patches.map.is_code(code));
         if !patches.has_table && (patches.room.is_some() || instruction.is_some()) {

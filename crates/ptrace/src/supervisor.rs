@@ -263,7 +263,7 @@ impl Supervisor {
         set_scheduling(Scheduling::Fair);
         self.say(match (taken.any(), taken.any_ended(), self.filtered) {
             (_, true, _) => "the tracer was killed: no report; processes that may not be traced by another (ptrace(2)) were ended, because their calls would have failed",
-            (true, _, true) => "the tracer was killed: no report; the command goes on, but calls that it made just before this line may have failed (ENOSYS)",
+            (true, _, true) => "the tracer was killed: no report; the command goes on while this process lives, and runs slower; calls that it made just before this line may have failed (ENOSYS)",
             (true, _, false) => "the tracer was killed: no report; the command goes on",
             _ if self.ended.is_none() && self.roster.threads().next().is_none() => "the tracer was killed before it had started the command: it was not run",
             _ => "the tracer was killed: no report",

@@ -38,7 +38,7 @@ pub(crate) fn extent(report: &Report<'_>) -> String {
     text + &all_calls(report)
 }
 
-/// `3,046 calls that rules need (--all: every call), 20 failed`.
+/// `3,046 checked calls (--all: every call), 20 failed`.
 pub(crate) fn all_calls(report: &Report<'_>) -> String {
     let some = !is_log(report) && !report.document.complete;
     let hint = if some { " (--all: every call)" } else { "" };
@@ -49,22 +49,22 @@ fn is_log(report: &Report<'_>) -> bool {
     report.document.source.kind == SourceKind::Read
 }
 
-/// `300,512 calls`, `3,046 calls that rules need`.
+/// `300,512 calls`, `3,046 checked calls`.
 pub(crate) fn calls(report: &Report<'_>) -> String {
     let calls = count(report.document.account.calls, "call", "calls");
     match report.document.source.kind {
         _ if report.document.complete => calls,
         SourceKind::Read => calls + " in the log",
-        _ => calls + " that rules need",
+        _ => count(report.document.account.calls, "checked call", "checked calls"),
     }
 }
 
-/// `of all calls`, `of the calls that rules need`: what a number of calls is compared with.
+/// `of all calls`, `of the checked calls`: what a number of calls is compared with.
 pub(crate) fn of_which(report: &Report<'_>) -> &'static str {
     match report.document.source.kind {
         _ if report.document.complete => "of all calls",
         SourceKind::Read => "of the calls in the log",
-        _ => "of the calls that rules need",
+        _ => "of the checked calls",
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn parts(report: &Report<'_>) -> Vec<(&'static str, String)> {
     parts
 }
 
-/// `3,011 of 3,046 calls that rules need are needless, about 1.6 ms, 25.9 % of the CPU time; perhaps
+/// `3,011 of 3,046 checked calls are needless, about 1.6 ms, 25.9 % of the CPU time; perhaps
 /// 12 more, up to about 20 µs; 8 not explained`.
 pub(crate) fn in_short(report: &Report<'_>) -> String {
     let account = &report.document.account;
@@ -100,6 +100,15 @@ pub(crate) fn in_short(report: &Report<'_>) -> String {
         text += &with_time(more, uncertain, Precision::AtMost);
     }
     text + &not_explained(report)
+}
+
+/// `, 1,141 of them failed lgetxattr calls (ENODATA)`: of the calls that are not explained, the first kind that is worth a
+/// line; nothing if there is none.
+pub(crate) fn most_not_explained(report: &Report<'_>) -> String {
+    let (shown, _) = unexplained(report);
+    let kind =
+        |line: &&ReportUnexplained| format!(", {} of them {}", number(line.calls), what(line));
+    shown.first().map_or_else(String::new, kind)
 }
 
 /// `; 8 not explained`; nothing if each call is.

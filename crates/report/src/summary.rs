@@ -76,13 +76,15 @@ pub(crate) fn backend(document: &ReportDocument) -> String {
     format!("{}{variant}", escape(backend.name()))
 }
 
+const NOTHING: &str = "nothing";
+
 /// What was not seen, dropped or folded: `nothing`, `3 lines not understood and 1 call without its path`.
 pub(crate) fn lost(document: &ReportDocument) -> String {
     // Those that this version does not know have no words.
     let of = |what: Loss| Some(loss(what, *document.lost.get(what.name()).filter(|n| **n > 0)?));
     let lost: Vec<String> = Loss::ALL.into_iter().filter_map(of).collect();
     if lost.is_empty() {
-        return "nothing".to_owned();
+        return NOTHING.to_owned();
     }
     list(&lost)
 }
@@ -126,7 +128,7 @@ pub(crate) fn not_checked(document: &ReportDocument) -> String {
         }
     }
     if by_need.is_empty() {
-        return "nothing".to_owned();
+        return NOTHING.to_owned();
     }
     let groups: Vec<String> = by_need
         .iter()
@@ -155,7 +157,6 @@ pub(crate) fn selection(document: &ReportDocument) -> Option<(&'static str, Stri
 pub(crate) fn nothing_found(report: &Report<'_>) -> &'static str {
     match &report.document.checked {
         Some(chosen) if chosen.rules == 0 => "none of the chosen rules could be checked",
-        _ if !account::unexplained(report).0.is_empty() => "no rule finds anything",
         _ => "nothing needless found",
     }
 }
@@ -188,40 +189,36 @@ fn tally(findings: u64, calls: u64) -> String {
     format!("{findings}, {}", count(calls, "call", "calls"))
 }
 
-/// The only line for a healthy program, and the last line of a concise report: how much, the backend, what was
-/// lost, what was not checked.
+/// The only line for a healthy program, and the last line of a concise report: how much, the backend, and what was lost or
+/// not checked, if anything.
 pub(crate) fn summary(report: &Report<'_>) -> String {
     let document = report.document;
     let window = document.is_window();
     let found = match document.findings.len() as u64 {
         _ if window => window_text::found(report),
         0 => format!(
-            "{} in {}{}",
+            "{} in {}{}{}",
             nothing_found(report),
             account::calls(report),
-            account::not_explained(report)
+            account::not_explained(report),
+            account::most_not_explained(report)
         ),
         n => format!("{}, {}", count(n, "finding", "findings"), account::in_short(report)),
     };
-    let mut line = format!("needless: {found} ({}; lost: {}", backend(document), lost(document));
-    if !(window && document.not_checked.is_empty()) {
-        line = line + "; not checked: " + &not_checked(document);
-    }
-    if let Some((label, chosen)) = selection(document) {
-        line = line + "; " + label + ": " + &chosen;
-    }
-    if let Some(below) = below(document) {
-        line = line + "; " + &below;
-    }
-    if let Some(suppressed) = suppressed(document) {
-        line = line + "; suppressed: " + &suppressed;
-    }
-    for notice in &document.notices {
-        line = line + "; " + &escape(notice);
-    }
+    // In one line of a terminal where nothing was found.
+    let silent = document.findings.is_empty() && !window;
+    let name = || escape(document.backend().name()).into_owned();
+    let mut about = vec![if silent { name() } else { backend(document) }];
+    let some = |text: &String| text != NOTHING;
+    about.extend(Some(lost(document)).filter(some).map(|lost| format!("lost: {lost}")));
+    about.extend(Some(not_checked(document)).filter(some).map(|not| format!("not checked: {not}")));
+    about.extend(selection(document).map(|(label, chosen)| format!("{label}: {chosen}")));
+    about.extend(below(document));
+    about.extend(suppressed(document).map(|suppressed| format!("suppressed: {suppressed}")));
+    about.extend(document.notices.iter().map(|notice| escape(notice).into_owned()));
     if !document.notes.is_empty() {
         let notes = count(document.notes.len() as u64, "note", "notes");
-        line = line + "; " + &notes + " in --format json";
+        about.push(notes + " in --format full");
     }
-    line + ")"
+    format!("needless: {found} ({})", about.join("; "))
 }

@@ -36,7 +36,7 @@ fn in_services(report: &Report<'_>) -> String {
     }
 }
 
-/// `10 s, 214 processes in 31 services; 51,233 calls that rules need (--all: every call), 20 failed`.
+/// `10 s, 214 processes in 31 services; 51,233 checked calls (--all: every call), 20 failed`.
 pub(crate) fn extent(report: &Report<'_>) -> String {
     let (processes, calls) = (in_services(report), account::all_calls(report));
     match report.document.window_ns() {

@@ -102,6 +102,12 @@ impl fmt::Display for LogError {
                     "{name}: the {compression} data are damaged ({why}); compress the log again"
                 )
             }
+            LogError::NotStrace { name, first } if first.starts_with('{') => {
+                write!(
+                    f,
+                    "{name}: is JSON, not a strace log; a report of needless is shown by: needless show {name}"
+                )
+            }
             LogError::NotStrace { name, first } => {
                 write!(f, "{name}: is not a strace log, it starts \"{first}\"; {RECORD}")
             }

@@ -134,5 +134,5 @@ fn refused(error: &libbpf_rs::Error) -> SessionError {
     }
     let complaint = COMPLAINT.lock().map(|text| text.clone()).unwrap_or_default();
     let complaint = if complaint.is_empty() { complaint } else { format!(" ({complaint})") };
-    SessionError::Load(format!("{error}{complaint}"))
+    SessionError::Load(format!("{error:#}{complaint}"))
 }

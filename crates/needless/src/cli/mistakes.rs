@@ -92,8 +92,11 @@ fn tip(error: &Error, words: &[String]) -> Option<&'static str> {
         ErrorKind::InvalidSubcommand => {
             let unknown = text(error, ContextKind::InvalidSubcommand)?;
             let first = words.iter().find(|word| !word.starts_with('-'))?;
-            (first == unknown)
-                .then_some("to observe a command, put run before it: needless run -- CMD…")
+            (first == unknown).then_some(match unknown {
+                "version" => "the version: needless --version",
+                "rules" => "the rules: needless explain",
+                _ => "to observe a command, put run before it: needless run -- CMD…",
+            })
         }
         ErrorKind::UnknownArgument => {
             let command = words.iter().find(|word| !word.starts_with('-')).map(String::as_str);
@@ -116,7 +119,7 @@ fn habit(command: Option<&str>, option: &str) -> Option<&'static str> {
         ("-a", _) => "to observe every process: needless host",
         ("-u", _) => "to run the command as another user, use --as USER",
         ("-e", _) => "what rules need is counted; --rule and --ignore choose what is reported",
-        ("-t" | "-T" | "-r" | "-y" | "-s" | "-v" | "-i" | "-k", _) => {
+        ("-t" | "-T" | "-r" | "-y" | "-s" | "-i" | "-k", _) => {
             "calls are counted, not listed; for a log use strace, which needless read reads"
         }
         _ => return None,

@@ -50,6 +50,11 @@ fn of_command(args: &ProveArgs, context: &Context) -> Result<bool> {
             "no command: it goes after --, as in needless prove --set TZ=UTC -- date; a report does not hold it, because arguments may be secrets"
         );
     }
+    let mut seen = HashSet::new();
+    let mut set = args.set.iter().chain(&args.unset).filter_map(Change::variable);
+    if let Some(twice) = set.find(|variable| !seen.insert(*variable)) {
+        bail!("{twice}: --set and --unset change it twice: name it once");
+    }
     let outputs = args.output.open(context)?;
     let named = args.set.iter().chain(&args.unset).chain(&args.without);
     let mut changes: Vec<Change> = named.cloned().collect();

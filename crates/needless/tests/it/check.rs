@@ -36,7 +36,7 @@ fn a_budget_holds_until_tz_is_unset() {
     let words = [sample.as_str()];
     let missing = done(check(folder.path(), &[], &words), 2);
     assert!(
-        stderr(&missing).contains("has no budget packagecloud: --update"),
+        stderr(&missing).contains("no budget for \"packagecloud\" in "),
         "{}",
         stderr(&missing)
     );
@@ -254,7 +254,7 @@ fn what_cannot_be_measured_or_written_is_2() {
         (&["-o", "/dev/full"][..], "cannot write"),
         (&["-o", "nowhere/x.md"], "nowhere"),
         (&["-o", "x.xyz"], "names no format"),
-        (&["--budget", "other.toml"], "has no budget true"),
+        (&["--budget", "other.toml"], "no budget for \"true\" in other.toml"),
         (&["--name", "a/b"], "letters"),
         (&["--stdin", "nofile"], "--stdin: cannot open nofile: No such file"),
     ] {

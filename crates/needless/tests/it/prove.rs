@@ -255,6 +255,11 @@ fn a_secret_that_is_set_is_not_shown() {
 fn a_proof_that_cannot_begin_is_refused_with_the_reason() {
     for (words, says) in [
         (&["prove", "--set", "A=1", "--", "no-such-program"][..], "not found in PATH"),
+        (
+            &["prove", "--set", "A=1", "--unset", "A", "--", "true"],
+            "A: --set and --unset change it twice",
+        ),
+        (&["prove", "A=1", "--", "true"], "to set a variable, put --set before it"),
         (&["prove", "--set", "A=1"], "it goes after --"),
         (&["prove", "--", "true"], "no change to measure"),
         (&["prove", "/nonexistent.json", "--", "true"], "cannot read /nonexistent.json"),

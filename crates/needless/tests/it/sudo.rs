@@ -207,6 +207,15 @@ fn the_option_as_gives_the_users_groups_home_and_files() {
     assert_eq!(lines[..3], lines[3..], "{printed}{}", stderr(&done));
 }
 
+#[test]
+fn the_option_as_searches_where_that_user_may() {
+    let folder = folder();
+    let script = "sudo -n sh -c \"mkdir -m 700 own && cp /bin/false own/id && \
+                  PATH=\\$PWD/own:\\$PATH ./needless run --as daemon -o /dev/null -- id -un\"";
+    let Some(done) = as_nobody(folder.path(), script) else { return };
+    assert_eq!(stdout(&done), "daemon\n", "{}", stderr(&done));
+}
+
 /// sudo drops a TZ that is a path outside the zones: the command of root must not get it back.
 #[test]
 fn a_command_gets_what_sudo_gives_if_root_runs_sudo() {

@@ -44,6 +44,7 @@ fn a_command_that_cannot_be_run_is_reported_with_the_status_of_env() {
     let (plain, folder) = (plain.to_str().unwrap(), folder.path().to_str().unwrap());
     for (word, status, says) in [
         ("no-such-program-here", 127, "not found in PATH"),
+        ("ll", 127, "a builtin or an alias of a shell"),
         ("/no/such/program", 127, "no such file"),
         ("ls -l", 127, "one word with a space"),
         ("TZ=UTC", 127, "put `env` before it"),

@@ -1,7 +1,6 @@
 //! Patched sites when a process forks, leaves its memory, or is left to ptrace.
 
-use super::site::{self, Map};
-use super::{Patches, labels, layout as l};
+use super::{Patches, labels, layout as l, site};
 use crate::ending::{Ending, Range, forbids_clock, restricts, shares};
 use crate::memory::{write, write_allowed};
 use crate::sys::{SyscallInfo, Tid, read_memory};
@@ -108,8 +107,7 @@ pub(crate) fn restore_sites(tid: Tid, near: Option<u64>) {
     if !stop_counting(tid) {
         return;
     }
-    let look = || Map::of(tid).map_or_else(Vec::new, |map| map.near_pages().collect());
-    for page in near.map_or_else(look, |page| vec![page]) {
+    for page in near.map_or_else(|| site::near_pages(tid), |page| vec![page]) {
         let mut code = [0; 4096];
         read_memory(tid, page, &mut code);
         for (at, code) in (page..).step_by(SITE).zip(code.chunks_exact(SITE)) {

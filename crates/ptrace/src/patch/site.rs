@@ -1,89 +1,17 @@
-//! Which call sites can be patched, and where there is room near them.
+//! Which call sites can be patched, and what is written there.
 
 use super::layout as l;
 use crate::sys::{SyscallInfo, Tid, read_memory};
-use needless_host::{Mapping, code_ends};
-use std::ops::Range;
+use needless_host::CodeMap;
 
 const PAGE: u64 = 4096;
 
 /// What a jump is written over, or a jump.
 pub(crate) type Instruction = [u8; l::JUMP as usize];
 
-/// What is mapped executable and private in a process.
-#[derive(Default)]
-pub(crate) struct Map(Vec<Code>);
-
-/// What is executable, of which part of its file, and where the first page of that is.
-struct Code {
-    range: Range<u64>,
-    offset: u64,
-    start: u64,
-}
-
 /// Where the instruction is that is overwritten at the site of a call, by the stop at its entry.
 pub(crate) fn start(info: &SyscallInfo) -> u64 {
     info.ip.wrapping_sub(2 + l::JUMP)
-}
-
-impl Map {
-    /// What `tid` has mapped; `None` where it has ended.
-    pub(crate) fn of(tid: Tid) -> Option<Map> {
-        let text = needless_host::read_whole(&format!("/proc/{tid}/maps"))?;
-        Some(Map::parse(&String::from_utf8_lossy(&text)))
-    }
-
-    fn parse(text: &str) -> Map {
-        let mut first = (0, "");
-        let code =
-            Mapping::all(text).filter_map(|Mapping { range, access, offset, path, .. }| {
-                if offset == 0 {
-                    first = (range.start, path);
-                }
-                let start = if first.1 == path { first.0 } else { range.start };
-                // What the process may write is not ours to write, what it shares belongs to others, too.
-                (access == "r-xp").then_some(Code { range, offset, start })
-            });
-        Map(code.collect())
-    }
-
-    /// Whether all of `range` is code that only we write.
-    pub(crate) fn is_code(&self, range: Range<u64>) -> bool {
-        self.0.iter().any(|code| code.range.start <= range.start && range.end <= code.range.end)
-    }
-
-    /// The pages with the code of sites that may be there.
-    pub(super) fn near_pages(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().filter_map(|Code { range, .. }| {
-            page_near(range.end - 1).filter(|page| range.contains(page))
-        })
-    }
-
-    /// Where `code` has room in the last page of what is executable, behind all that its file has there. `read` reads
-    /// memory, and returns how much of it could be read.
-    pub(crate) fn after_code(
-        &self,
-        code: &[u8],
-        read: impl Fn(u64, &mut [u8]) -> usize,
-    ) -> Option<u64> {
-        self.0.iter().find_map(|Code { range, offset, start }| {
-            let mut header = [0; PAGE as usize];
-            let length = read(*start, &mut header);
-            let last = offset + (range.end - range.start);
-            let end = code_ends(&header[..length])
-                .into_iter()
-                .find(|end| last - PAGE < *end && *end <= last)?;
-            let end = range.start + (end - offset);
-            let mut there = vec![0; (range.end - end) as usize];
-            if read(end, &mut there) < there.len() {
-                return None;
-            }
-            // Other parts of the file may follow it in its last page.
-            let used = there.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            let from = (end + used as u64).next_multiple_of(16);
-            (from + code.len() as u64 <= range.end).then_some(from)
-        })
-    }
 }
 
 /// The page that the filter knows ([`l::NEAR`]) and that a jump from `address` reaches: the one below, which is in the way
@@ -91,6 +19,14 @@ impl Map {
 pub(crate) fn page_near(address: u64) -> Option<u64> {
     let over = address.checked_sub(l::NEAR)?;
     Some(over / l::NEAR_EACH * l::NEAR_EACH + l::NEAR)
+}
+
+/// Such pages in the memory of `tid`.
+pub(crate) fn near_pages(tid: Tid) -> Vec<u64> {
+    let map = CodeMap::of(tid);
+    let ranges = map.iter().flat_map(CodeMap::ranges);
+    let pages = ranges.filter_map(|range| page_near(range.end - 1).filter(|at| range.contains(at)));
+    pages.collect()
 }
 
 /// How many bytes [`is_safe`] looks at, from [`BEFORE`] bytes before the instruction to be overwritten.
@@ -237,18 +173,6 @@ mod tests {
     }
 
     #[test]
-    fn code_is_what_only_we_write() {
-        let map = Map::parse(
-            "7f0000000000-7f0040000000 r--p 00000000 00:00 0\n\
-             7f0040000000-7f0040001000 r-xp 00000000 fd:00 12   /lib/x.so\n\
-             7f0040001000-7f0040002000 rwxp 00000000 00:00 0\n",
-        );
-        let site = 0x7f00_4000_0800;
-        assert!(map.is_code(site..site + 7) && !map.is_code(site + 0x7f9..site + 0x801));
-        assert!(!map.is_code(0x7f00_4000_1000..0x7f00_4000_1007), "the process may write it");
-    }
-
-    #[test]
     fn the_page_below_is_reached() {
         for (code, page) in [
             (0x40_1000, 0x3f_f000),
@@ -261,24 +185,5 @@ mod tests {
         assert_eq!(page_near(0x3f_e000), None);
         assert_eq!(jump(0x1000, 0x0fff), Some([0xe9, 0xfa, 0xff, 0xff, 0xff]));
         assert_eq!(jump(0x1000, 0x1_8000_1005), None);
-    }
-
-    #[test]
-    fn there_is_room_behind_the_code_of_a_file_and_nowhere_else() {
-        let me = std::process::id() as Tid;
-        let map = Map::of(me).unwrap();
-        let here = |address, into: &mut [u8]| read_memory(me, address, into);
-        let code = [0xc3; 64];
-        let room = map.after_code(&code, here).unwrap();
-        let mut there = [1; 64];
-        assert_eq!(here(room, &mut there), 64);
-        assert_eq!(there, [0; 64]);
-        assert!(map.is_code(room..room + 64) && !map.is_code(room..room + PAGE));
-        let used = |_, into: &mut [u8]| {
-            into.fill(0x7f);
-            into.len()
-        };
-        assert_eq!(map.after_code(&code, used), None);
-        assert_eq!(map.after_code(&[0xc3; 8192], here), None);
     }
 }

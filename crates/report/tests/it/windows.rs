@@ -113,7 +113,7 @@ fn without_time_there_are_no_rates_and_without_services_no_names() {
     "#);
     assert_snapshot!(no_time().rendered(ReportFormat::Concise), @r#"
     about 44 µs: app[5]: tz-unset: 44 of 45 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
-    needless: 1 finding in 2 processes, 44 of 90 calls are needless, about 44 µs (eBPF; lost: nothing)
+    needless: 1 finding in 2 processes, 44 of 90 calls are needless, about 44 µs (eBPF)
     "#);
     let mut unknown = no_time();
     unknown.profile.window.length_ns = None;
@@ -128,7 +128,7 @@ fn without_time_there_are_no_rates_and_without_services_no_names() {
 
 #[test]
 fn a_healthy_host_is_one_line() {
-    assert_snapshot!(healthy_host().rendered(ReportFormat::Full), @"needless: nothing needless found in 10 s: 214 processes, 51,233 calls (eBPF; lost: nothing)");
+    assert_snapshot!(healthy_host().rendered(ReportFormat::Full), @"needless: nothing needless found in 10 s: 214 processes, 51,233 calls (eBPF)");
     assert_eq!(healthy_host().rendered(ReportFormat::Full).lines().count(), 1);
     assert_eq!(
         healthy_host().rendered(ReportFormat::Concise),
@@ -156,7 +156,7 @@ fn concise_begins_with_the_time_and_names_the_service_and_the_rate() {
     about 299 µs, < 0.1 % of a core: app[2001] of container 3f2a9c1b7d4e (docker): tz-unset: 299 of 300 time conversions stat /etc/localtime, 9.9 per second (explained); fix: TZ=Europe/Athens
     about 44 µs, < 0.1 % of a core: x[99]: tz-unset: 44 of 45 time conversions stat /etc/localtime, 1.4 per second (explained); fix: TZ=Europe/Athens
     small: app[2002] of container 3f2a9c1b7d4e (docker): locale-alias: 34 failed opens: the locale "greek" is looked for under other names, 1.1 per second (explained); fix: LANG=el_GR
-    needless: 4 findings in 30 s: 5 processes, 15,301 of 1,051,305 calls are needless, about 150 ms, 0.5 % of a core (eBPF; lost: nothing)
+    needless: 4 findings in 30 s: 5 processes, 15,301 of 1,051,305 calls are needless, about 150 ms, 0.5 % of a core (eBPF)
     "#);
 }
 

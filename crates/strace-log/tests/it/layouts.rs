@@ -401,6 +401,11 @@ fn what_is_no_log_is_refused_in_one_line() {
     assert!(matches!(refused(b"\x7fELF\x02\x01\0\0\0\0\n\0\0\n"), LogError::Binary { .. }));
     assert!(matches!(refused(b"\x1f\x8b\x08 not gzip"), LogError::Damaged { .. }));
     assert!(matches!(refused(b"\x28\xb5\x2f\xfd not zstd"), LogError::Damaged { .. }));
+    let report = refused(b"{\"schema\":\"needless.report/1\"}\n").to_string();
+    assert_eq!(
+        report,
+        "some: is JSON, not a strace log; a report of needless is shown by: needless show some"
+    );
     let long = refused("ä\u{7}".repeat(100).as_bytes()).to_string();
     assert!(long.contains("some: is not a strace log, it starts \"ä?ä?"), "{long}");
     for bytes in [&b""[..], b"hello\n", b"\0\n", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfdx", b"\x1f\x8b"]

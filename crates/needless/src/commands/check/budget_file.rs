@@ -47,7 +47,10 @@ impl<'a> BudgetFile<'a> {
             }
         };
         if budget.is_none() && !args.update {
-            bail!("{}: it has no budget {name}: --update writes one", path.display());
+            let file = path.display();
+            bail!(
+                "no budget for \"{name}\" in {file}: needless check --update -- {name} … writes one"
+            );
         }
         if budget.as_ref().is_some_and(|budget| budget.limits.is_empty()) {
             bail!(

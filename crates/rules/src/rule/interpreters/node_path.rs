@@ -101,7 +101,7 @@ const LIST: Search = Search {
     things: "packages",
     why: "Node asks in each directory of the list, by five names, for every package that no node_modules directory holds.",
     manual: "Find where NODE_PATH lists these directories, and unset it there",
-    caveat: "A program that was not observed may load packages from these directories.",
+    caveat: "Another run of this program, or another program, may load packages from these directories: look into them first.",
     user_ns: Some(2_000),
     ..Search::BY_PROGRAM
 };

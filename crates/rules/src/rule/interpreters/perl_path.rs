@@ -173,7 +173,7 @@ const LIST: Search = Search {
     things: "Perl modules",
     why: "Perl searches the list before its own directories, and looks for each module twice in \
           each directory.",
-    caveat: "A program that was not observed may load modules from these directories.",
+    caveat: "Another run of this program, or another program, may load modules from these directories: look into them first.",
     user_ns: Some(400),
     ..Search::BY_PROGRAM
 };

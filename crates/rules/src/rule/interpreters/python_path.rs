@@ -174,7 +174,7 @@ const LIST: Search = Search {
     things: "Python modules",
     why: "Python searches the list before the standard library, so every import checks all of it first.",
     manual: "Find out what puts these directories on sys.path before the standard library: PYTHONPATH, or code",
-    caveat: "A program that was not observed may import modules from these directories.",
+    caveat: "Another run of this program, or another program, may import modules from these directories: look into them first.",
     user_ns: Some(4_000),
     ..Search::BY_PROGRAM
 };

@@ -112,7 +112,7 @@ const LIST: Search = Search {
     again: Again::Looks,
     things: "Ruby files",
     why: "Ruby searches the list before its own directories, so each `require` tries all of it first.",
-    caveat: "A program that was not observed may require files from these directories.",
+    caveat: "Another run of this program, or another program, may require files from these directories: look into them first.",
     user_ns: Some(2_500),
     ..Search::BY_PROGRAM
 };

@@ -346,7 +346,7 @@ const LIST: Search = Search {
     things: "libraries",
     why: "The loader tries each directory of the list for each library, the first time with subdirectories for processor variants.",
     manual: "Find out what makes the loader search these directories: LD_LIBRARY_PATH in the environment, or the RUNPATH of the program (readelf -d)",
-    caveat: "A program that was not observed may need a library from these directories, and so may \
-             a later dlopen().",
+    caveat: "Another run of this program, or another program, may need a library from these directories, and \
+             so may a later dlopen(): look into them first.",
     ..Search::BY_PROGRAM
 };

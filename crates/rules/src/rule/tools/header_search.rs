@@ -138,7 +138,7 @@ const LIST: Search = Search {
     things: "headers",
     why: "The compiler searches the list before the directories of the system, for each header of \
           each compilation.",
-    caveat: "A compilation that was not observed may use headers from these directories.",
+    caveat: "Another compilation may use headers from these directories: look into them first.",
     user_ns: Some(1_000),
     ..Search::BY_PROGRAM
 };
