@@ -73,94 +73,105 @@ pub(crate) fn place(profile: &Profile, finding: &mut Finding) -> Option<String> 
     let mut sealed: Option<String> = None;
     let mut open = false;
     for remedy in remedies {
-        if let Change::WithoutEntries { variable, entries } = &remedy.change {
-            let (variable, entries) = (variable.clone(), entries.clone());
-            let by = |id: &ProcId| profile.listed_by(*id, &variable, &entries);
-            let links: Vec<Link<'_>> = processes.iter().filter_map(by).collect();
-            match links.is_empty() {
-                true => open = true,
-                false => {
-                    let who = names(profile, links.iter().copied());
-                    let within = links.len() == processes.len();
-                    if within && links.iter().all(|link| is_sealed(profile, *link)) {
-                        sealed = Some(only_inside(&variable, &who));
-                    } else {
-                        open = true;
-                    }
-                    *remedy = within_a_program(remedy, &variable, &who);
-                }
-            }
-            continue;
-        }
-        open |= variable(&remedy.change).is_none();
-        let Some(variable) = variable(&remedy.change).map(str::to_owned) else { continue };
-        let all: Vec<Inheritance<'_>> =
-            processes.iter().map(|id| profile.inheritance(*id, &variable)).collect();
-        let turns: Vec<LastChange<'_>> = all.iter().filter_map(Inheritance::change).collect();
-        if turns.len() < all.len()
-            && let Some(turn) = made_from(profile, processes, &variable)
-        {
-            let who = programs(profile, &[turn]);
-            *remedy = in_front_of_a_maker(remedy, &variable, &who);
-        }
-        if turns.is_empty() {
-            let looked_up = || processes.iter().take(LOOKED_UP);
-            let assigned = looked_up().find_map(|id| profile.assigned_by(*id, &variable));
-            let set = |id: &ProcId| profile.process(*id).env.value(&variable).is_some();
-            if let Some(by) = assigned.filter(|_| processes.iter().any(set)) {
-                *remedy = in_a_script_too(remedy, &variable, &program(profile, by));
-            } else if let Change::SetEnv { value: Some(value), .. } = &remedy.change
-                && let Some((by, certain)) =
-                    looked_up().filter(|id| !set(id)).find_map(|id| profile.cleared_by(*id))
-            {
-                let who = program(profile, by);
-                if certain && processes.len() == 1 {
-                    *remedy = after(remedy, &format!("{variable}={value}"), &who);
-                } else {
-                    also(remedy, &may_not_pass_on(&variable, &who));
-                }
-            }
-        }
-        match turns.first() {
-            // A plain log does not show the environment of the process itself: nothing is said
-            // about its values.
-            None => {
-                open = true;
-                let seen = |id| profile.process(id).env.get(&variable).is_some();
-                let unknown = processes.iter().zip(&all);
-                if unknown.into_iter().any(|(id, w)| matches!(w, Inheritance::Unknown) && seen(*id))
-                {
-                    also(remedy, &not_known(&variable));
-                }
-            }
-            Some(turn) if turns.len() == all.len() => {
-                let who = programs(profile, &turns);
-                let sentence = what_happened(&variable, turn, &who);
-                if !why.contains(&sentence) {
-                    *why = format!("{why} {sentence}");
-                }
-                if turns.iter().all(|turn| turn.is.is_some()) && are_sealed(profile, &turns) {
-                    sealed = Some(only_inside(&variable, &who))
-                } else {
-                    open = true
-                }
-                *remedy = moved(remedy, &variable, turn, &who);
-            }
-            Some(turn) => {
-                open = true;
-                let who = programs(profile, &turns);
-                let (some, of) = (number(turns.len() as u64), number(all.len() as u64));
-                let did = verb(turn).1;
-                also(
-                    remedy,
-                    &format!(
-                        "In {some} of the {of} processes {variable} was {did} by {who}: a change in front of the command does not reach these."
-                    ),
-                );
-            }
-        }
+        let only_there = match &remedy.change {
+            Change::WithoutEntries { .. } => place_entries(profile, processes, remedy),
+            _ => place_value(profile, processes, remedy, why),
+        };
+        open |= only_there.is_none();
+        sealed = only_there.or(sealed);
     }
     sealed.filter(|_| !open)
+}
+
+/// Moves a remedy about entries of a list. Returns the reason if only a compiled program can make
+/// the change.
+fn place_entries(profile: &Profile, processes: &[ProcId], remedy: &mut Remedy) -> Option<String> {
+    let Change::WithoutEntries { variable, entries } = &remedy.change else { return None };
+    let by = |id: &ProcId| profile.listed_by(*id, variable, entries);
+    let links: Vec<Link<'_>> = processes.iter().filter_map(by).collect();
+    if links.is_empty() {
+        return None;
+    }
+    let who = names(profile, links.iter().copied());
+    let sealed = links.len() == processes.len() && links.iter().all(|by| is_sealed(profile, *by));
+    let only_there = sealed.then(|| only_inside(variable, &who));
+    *remedy = within_a_program(remedy, variable, &who);
+    only_there
+}
+
+/// Moves a remedy about the value of a variable, and adds to `why` what happened to it. Returns the
+/// reason if only a compiled program can make the change.
+fn place_value(
+    profile: &Profile,
+    processes: &[ProcId],
+    remedy: &mut Remedy,
+    why: &mut String,
+) -> Option<String> {
+    let variable = variable(&remedy.change)?.to_owned();
+    let all: Vec<(ProcId, Inheritance<'_>)> =
+        processes.iter().map(|id| (*id, profile.inheritance(*id, &variable))).collect();
+    let turns: Vec<LastChange<'_>> = all.iter().filter_map(|(_, from)| from.change()).collect();
+    if turns.len() < all.len()
+        && let Some(turn) = made_from(profile, processes, &variable)
+    {
+        let who = programs(profile, &[turn]);
+        *remedy = in_front_of_a_maker(remedy, &variable, &who);
+    }
+    let Some(turn) = turns.first() else {
+        unchanged(profile, &all, remedy, &variable);
+        return None;
+    };
+    let who = programs(profile, &turns);
+    if turns.len() < all.len() {
+        let (some, of) = (number(turns.len() as u64), number(all.len() as u64));
+        let did = verb(turn).1;
+        also(
+            remedy,
+            &format!(
+                "In {some} of the {of} processes {variable} was {did} by {who}: a change in front of the command does not reach these."
+            ),
+        );
+        return None;
+    }
+    let sentence = what_happened(&variable, turn, &who);
+    if !why.contains(&sentence) {
+        *why = format!("{why} {sentence}");
+    }
+    *remedy = moved(remedy, &variable, turn, &who);
+    let sealed = turns.iter().all(|turn| turn.is.is_some()) && are_sealed(profile, &turns);
+    sealed.then(|| only_inside(&variable, &who))
+}
+
+/// Says what an exec does not show, where none changed the variable: a script that assigns it, a
+/// program that does not pass it on, an environment that is not known.
+fn unchanged(
+    profile: &Profile,
+    all: &[(ProcId, Inheritance<'_>)],
+    remedy: &mut Remedy,
+    variable: &str,
+) {
+    let looked_up = || all.iter().map(|(id, _)| *id).take(LOOKED_UP);
+    let assigned = looked_up().find_map(|id| profile.assigned_by(id, variable));
+    let set = |id: ProcId| profile.process(id).env.value(variable).is_some();
+    if let Some(by) = assigned.filter(|_| all.iter().any(|(id, _)| set(*id))) {
+        *remedy = in_a_script_too(remedy, variable, &program(profile, by));
+    } else if let Change::SetEnv { value: Some(value), .. } = &remedy.change
+        && let Some((by, certain)) =
+            looked_up().filter(|id| !set(*id)).find_map(|id| profile.cleared_by(id))
+    {
+        let who = program(profile, by);
+        if certain && all.len() == 1 {
+            *remedy = after(remedy, &format!("{variable}={value}"), &who);
+        } else {
+            also(remedy, &may_not_pass_on(variable, &who));
+        }
+    }
+    // A plain log does not show the environment of the process itself: nothing is said about its
+    // values.
+    let seen = |id| profile.process(id).env.get(variable).is_some();
+    if all.iter().any(|(id, from)| matches!(from, Inheritance::Unknown) && seen(*id)) {
+        also(remedy, &not_known(variable));
+    }
 }
 
 fn only_inside(variable: &str, who: &str) -> String {
