@@ -110,7 +110,7 @@ impl Metrics {
             Point { labels, value: *calls as f64 }
         });
         let build = Point { labels: vec![("version", self.version.clone())], value: 1.0 };
-        vec![
+        let mut families = vec![
             Family {
                 name: "needless_syscalls",
                 kind: Kind::Counter,
@@ -153,43 +153,52 @@ impl Metrics {
                 "When the last window ended.",
                 self.last_end_us as f64 / 1e6,
             ),
+        ];
+        families.extend(own.families());
+        families.push(Family {
+            name: "needless_build_info",
+            kind: Kind::Gauge,
+            help: "The version of needless.",
+            points: vec![build],
+        });
+        families
+    }
+}
+
+impl Own {
+    fn families(&self) -> [Family; 7] {
+        [
             gauge(
                 "needless_agent_ring_size_bytes",
                 "Size of all files in the ring.",
-                own.ring_bytes as f64,
+                self.ring_bytes as f64,
             ),
             gauge(
                 "needless_agent_duty_ratio",
                 "The part of the last window that was observed.",
-                own.duty,
+                self.duty,
             ),
             counter(
                 "needless_agent_bpf_run_time_seconds",
                 "CPU time that the agent's programs in the kernel have used.",
-                own.bpf_seconds,
+                self.bpf_seconds,
             ),
             gauge(
                 "needless_config_last_reload_successful",
                 "Whether the configuration was right when it was last read.",
-                f64::from(u8::from(own.is_configured)),
+                f64::from(u8::from(self.is_configured)),
             ),
             gauge(
                 "needless_config_last_reload_success_timestamp_seconds",
                 "When it was last read and right.",
-                own.configured_seconds,
+                self.configured_seconds,
             ),
-            counter("process_cpu_seconds", "CPU time that the agent has used.", own.cpu_seconds),
+            counter("process_cpu_seconds", "CPU time that the agent has used.", self.cpu_seconds),
             gauge(
                 "process_resident_memory_bytes",
                 "Memory that the agent uses.",
-                own.resident_bytes as f64,
+                self.resident_bytes as f64,
             ),
-            Family {
-                name: "needless_build_info",
-                kind: Kind::Gauge,
-                help: "The version of needless.",
-                points: vec![build],
-            },
         ]
     }
 }
