@@ -17,6 +17,7 @@
 //!
 //! This is one judgement for all rules, after them: no rule knows the tree of processes.
 
+use crate::engine::helpers;
 use crate::engine::launchers::{LOOKED_UP, is_interpreter, names, program, programs};
 use crate::text::number;
 use needless_model::{
@@ -25,45 +26,15 @@ use needless_model::{
 };
 use std::collections::BTreeSet;
 
+const DOES_NOT_REACH: &str = "A change in front of the command does not reach the program.";
 /// Longer values are not written out in a sentence.
 const SHOWN: usize = 120;
 /// Compiled programs that set a variable because their user says so: in their arguments, in a
 /// configuration or in the code that they run.
-const SET_ON_REQUEST: [&str; 33] = [
-    "env",
-    "stdbuf",
-    "sudo",
-    "doas",
-    "su",
-    "runuser",
-    "setpriv",
-    "login",
-    "sshd",
-    "cron",
-    "at",
-    "systemd",
-    "systemd-run",
-    "make",
-    "gmake",
-    "cmake",
-    "gdb",
-    "strace",
-    "busybox",
-    "toybox",
-    "direnv",
-    "bwrap",
-    "firejail",
-    "chpst",
-    "envdir",
-    "envuidgid",
-    "s6-envdir",
-    "tmux",
-    "screen",
-    "java",
-    "apache2",
-    "nginx",
-    "uwsgi",
-];
+const SET_ON_REQUEST: &str = "\
+    env stdbuf sudo doas su runuser setpriv login sshd cron at systemd systemd-run make \
+    gmake cmake gdb strace busybox toybox direnv bwrap firejail chpst envdir envuidgid \
+    s6-envdir tmux screen java apache2 nginx uwsgi";
 
 /// Moves the remedies of `finding` that are about a variable to the program that the variable came
 /// from, if that is not the first one. If every remedy would be in the source of a compiled
@@ -125,12 +96,10 @@ fn place_value(
     if turns.len() < all.len() {
         let (some, of) = (number(turns.len() as u64), number(all.len() as u64));
         let did = verb(turn).1;
-        also(
-            remedy,
-            &format!(
-                "In {some} of the {of} processes {variable} was {did} by {who}: a change in front of the command does not reach these."
-            ),
+        let sentence = format!(
+            "In {some} of the {of} processes {variable} was {did} by {who}: a change in front of the command does not reach these."
         );
+        also(remedy, &sentence);
         return None;
     }
     let sentence = what_happened(&variable, turn, &who);
@@ -203,9 +172,9 @@ fn is_sealed(profile: &Profile, link: Link<'_>) -> bool {
     };
     process.exe.is_some()
         && !runs_a_script
-        && ![name, called]
-            .into_iter()
-            .any(|name| is_interpreter(name) || SET_ON_REQUEST.contains(&name))
+        && ![name, called].into_iter().any(|name| {
+            is_interpreter(name) || SET_ON_REQUEST.split(' ').any(|known| known == name)
+        })
         && process.runtime == Runtime::Native
 }
 
@@ -236,14 +205,11 @@ fn in_front_of_a_maker(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
         Change::UnsetEnv { .. } => format!("unset {variable}"),
         _ => format!("set the right value of {variable}"),
     };
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!("{change} in front of the command, and look at {who}")),
-        safety: Safety::Manual(format!(
-            "{who} makes its own value of {variable} from it: if there is nothing to add to, an \
-             empty entry may remain, and the calls may increase. {price}"
-        )),
-    }
+    let why = format!(
+        "{who} makes its own value of {variable} from it: if there is nothing to add to, an \
+         empty entry may remain, and the calls may increase."
+    );
+    by_hand(remedy, &format!("{change} in front of the command, and look at {who}"), &why)
 }
 
 /// The same change, which is right only where a script does not undo it.
@@ -252,27 +218,25 @@ fn in_a_script_too(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
         Change::SetEnv { value: Some(value), .. } => format!("{variable}={value}"),
         _ => format!("unset {variable}"),
     };
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!(
-            "{change} in front of the command, and in {who}, which assigns {variable} as well"
-        )),
-        safety: Safety::Manual(format!(
-            "The program gets what {who} assigns: a change in front of the command alone may change \
-             nothing. {price}"
-        )),
-    }
+    let change =
+        format!("{change} in front of the command, and in {who}, which assigns {variable} as well");
+    let why = format!(
+        "The program gets what {who} assigns: a change in front of the command alone may change \
+         nothing."
+    );
+    by_hand(remedy, &change, &why)
 }
 
 /// The same change, after a program that clears the environment.
 fn after(remedy: &Remedy, change: &str, who: &str) -> Remedy {
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!("in {who}, which clears the environment: {change} there")),
-        safety: Safety::Manual(format!(
-            "A value that is set in front of the command does not reach the program. {price}"
-        )),
-    }
+    let change = format!("in {who}, which clears the environment: {change} there");
+    let why = "A value that is set in front of the command does not reach the program.";
+    by_hand(remedy, &change, why)
+}
+
+/// A change for a person to make, for which `why` stands before what is said of the remedy.
+fn by_hand(remedy: &Remedy, change: &str, why: &str) -> Remedy {
+    helpers::by_hand(change, &format!("{why} {}", remedy.safety.sentence()))
 }
 
 fn may_not_pass_on(variable: &str, who: &str) -> String {
@@ -288,13 +252,7 @@ fn within_a_program(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
         Change::WithoutEntries { entries, .. } => format!("take out {}", entries.join(" ")),
         _ => "make the change".to_owned(),
     };
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!("in {who}, which sets {variable}: {change}")),
-        safety: Safety::Manual(format!(
-            "A change in front of the command does not reach the program. {price}"
-        )),
-    }
+    by_hand(remedy, &format!("in {who}, which sets {variable}: {change}"), DOES_NOT_REACH)
 }
 
 fn variable(change: &Change) -> Option<&str> {
@@ -336,13 +294,7 @@ fn moved(remedy: &Remedy, variable: &str, turn: &LastChange<'_>, who: &str) -> R
         _ => "set the right value there".to_owned(),
     };
     let does = verb(turn).0;
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!("in {who}, which {does} {variable}: {there}")),
-        safety: Safety::Manual(format!(
-            "A change in front of the command does not reach the program. {price}"
-        )),
-    }
+    by_hand(remedy, &format!("in {who}, which {does} {variable}: {there}"), DOES_NOT_REACH)
 }
 
 fn not_known(variable: &str) -> String {

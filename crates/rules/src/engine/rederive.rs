@@ -98,12 +98,10 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         "host-aliases" if process.env.value(variable).is_some() => Ok(host_aliases::remedy()),
         "host-aliases" => was_set(host_aliases::remedy()),
         // Whatever remained in it would be code that is loaded because a file names it.
-        "preload-missing" => match value {
-            None => was_set(preload_missing::remedy(&[])),
-            Some(_) => {
-                Err(format!("{variable} makes programs load code: it is not set from a report"))
-            }
-        },
+        "preload-missing" if value.is_none() => was_set(preload_missing::remedy(&[])),
+        "preload-missing" => {
+            Err(format!("{variable} makes programs load code: it is not set from a report"))
+        }
         "locale-spelling" | "locale-alias" | "locale-not-installed" => {
             another_locale(rule, said, &view, now).ok_or_else(never)?
         }
@@ -242,8 +240,7 @@ fn catalogues(
     let none = BTreeSet::new();
     match (variable, value) {
         ("LC_MESSAGES" | "LANGUAGE", "C") => {
-            let remedy = catalogue_search::remedy(&none, lc_all, known);
-            return Some(Ok(remedy));
+            return Some(Ok(catalogue_search::remedy(&none, lc_all, known)));
         }
         ("LANGUAGE", _) => {}
         _ => return None,

@@ -182,9 +182,7 @@ pub(crate) fn judge(mut view: View<'_>, sink: &mut Sink, options: &CheckOptions)
         }
     }
     let (mut found, lacked) = sink.drain();
-    for (finding, _) in &mut found {
-        bound(&view, finding);
-    }
+    found.iter_mut().for_each(|(finding, _)| bound(&view, finding));
     let shown = found.iter().map(|(finding, _)| finding).filter(|of| options.wants(&of.rule));
     verdict.account = Account::of(&view, sink, shown);
     // A rule that found something was checked, even if it lacked a fact.
@@ -194,16 +192,12 @@ pub(crate) fn judge(mut view: View<'_>, sink: &mut Sink, options: &CheckOptions)
             verdict.not_checked.push(NotChecked { rule: rule.into(), missing });
         }
     }
-    for (finding, threshold) in found {
-        if !options.wants(&finding.rule) {
-            continue;
-        }
+    for (finding, threshold) in found.into_iter().filter(|(of, _)| options.wants(&of.rule)) {
         let worth = options.worth(&view, &finding, threshold);
         if worth { &mut verdict.findings } else { &mut verdict.below }.push(finding);
     }
-    for findings in [&mut verdict.findings, &mut verdict.below] {
-        rank(findings);
-    }
+    rank(&mut verdict.findings);
+    rank(&mut verdict.below);
     verdict
 }
 
@@ -346,10 +340,7 @@ pub(crate) fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>,
         );
     }
     let count: u64 = rows().map(|row| row.count).sum();
-    let Some(costs) = profile.host.costs else { return (None, true) };
-    if count == 0 {
-        return (None, true);
-    }
+    let Some(costs) = profile.host.costs.filter(|_| count > 0) else { return (None, true) };
     let sum: u64 = rows().map(|row| row.count * call_cost(&costs, profile, row)).sum();
     (Some(scale(sum, finding.needless, count).saturating_add(others_ns)), true)
 }

@@ -1,6 +1,6 @@
 //! What is reported about the entries of a variable's list that hold nothing.
 
-use crate::engine::{Case, PathPattern, merge_shared};
+use crate::engine::{Case, merge_shared};
 use crate::lists::dirs::Dirs;
 use crate::lists::entries::{Entries, Tried, is_filled, state, stopped, walked};
 use crate::lists::variable::{self, Left, remedy};
@@ -80,11 +80,9 @@ pub(crate) fn finding(
     let programs: BTreeSet<&str> = cases.keys().map(|id| view.process(*id).name()).collect();
     let after_open = if variable == "MANPATH" { HELD } else { LISTED };
     let index = Dirs::new(entries.keys().map(|entry| &*entry.dir).collect());
-    let about = |path| match index.below(path) {
-        Some((dir, rest)) if !rest.is_empty() => PathPattern::below(dir),
-        _ => PathPattern::path(path),
-    };
-    let merged = merge_shared(view.profile, cases.into_values().collect(), &shared, about);
+    let merged = merge_shared(view.profile, cases.into_values().collect(), &shared, |path| {
+        index.pattern(path)
+    });
     let dirs: BTreeSet<&str> = entries.keys().map(|entry| &*entry.dir).collect();
     let same = match others.iter().copied().collect::<Vec<_>>() {
         others if others.is_empty() => String::new(),

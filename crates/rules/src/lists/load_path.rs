@@ -1,13 +1,13 @@
 //! Lists of directories that no variable of the process shows: names that are missed in many directories.
 
 use crate::engine::helpers;
-use crate::engine::{Case, PathPattern, Threshold, merge_by};
+use crate::engine::{Case, Threshold, merge_by};
 use crate::lists::dirs::{Dirs, common_tail};
 use crate::lists::entries::is_usual;
 use crate::rule::general::search_list::RULE;
 use crate::text::{count, number, some};
 use crate::{Sink, View};
-use needless_model::{Finding, ProcId, Query, Remedy, Row, Target};
+use needless_model::{Finding, ProcId, Query, Row, Target};
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -22,6 +22,11 @@ struct Runtime {
     program: &'static str,
     /// How the names end that it looks for.
     ends: &'static [&'static str],
+    said: Words,
+}
+
+/// What is said of a list.
+struct Words {
     things: &'static str,
     /// What the list is.
     why: &'static str,
@@ -35,12 +40,23 @@ struct Runtime {
 const RUBY: Runtime = Runtime {
     program: "ruby",
     ends: &[".rb", ".so"],
-    things: "Ruby files",
-    why: "Each gem adds a directory to Ruby's load path, and `require` looks for each file in each of them in turn.",
-    fix: "Add the gem bootsnap, and `require \"bootsnap/setup\"` right after `bundler/setup`: it keeps an index of the load path",
-    why_unknown: "They come from RUBYLIB, from -I, or from gems, each of which adds a directory to Ruby's load path. `require` looks for each file in each of them in turn. The environment is not known (`strace -v` logs it).",
-    fix_unknown: "If RUBYLIB or -I lists these directories, take them out. If gems do, add the gem bootsnap, and `require \"bootsnap/setup\"` right after `bundler/setup`: it keeps an index of the load path",
-    caveat: "Measure it: before bundler/setup, or without Bundler, bootsnap makes more calls than it saves.",
+    said: Words {
+        things: "Ruby files",
+        why: "Each gem adds a directory to Ruby's load path, and `require` looks for each file in each of them in turn.",
+        fix: "Add the gem bootsnap, and `require \"bootsnap/setup\"` right after `bundler/setup`: it keeps an index of the load path",
+        why_unknown: "They come from RUBYLIB, from -I, or from gems, each of which adds a directory to Ruby's load path. `require` looks for each file in each of them in turn. The environment is not known (`strace -v` logs it).",
+        fix_unknown: "If RUBYLIB or -I lists these directories, take them out. If gems do, add the gem bootsnap, and `require \"bootsnap/setup\"` right after `bundler/setup`: it keeps an index of the load path",
+        caveat: "Measure it: before bundler/setup, or without Bundler, bootsnap makes more calls than it saves.",
+    },
+};
+
+const ANY_PROGRAM: Words = Words {
+    things: "files",
+    why: "They come from an option, a configuration, its code, or a variable that lists them by relative paths.",
+    fix: "Find where the program gets these directories from, and take those out that hold nothing",
+    why_unknown: "Which variable lists them is not known, because the environment is not (`strace -v` logs it).",
+    fix_unknown: "Find which variable, option or configuration lists these directories, and take those out that hold nothing",
+    caveat: "The program may look for other names there at other times.",
 };
 
 /// A list is known by so many searches that ended with a hit.
@@ -87,9 +103,8 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
         let runtime = Some(&RUBY).filter(|r| view.process(id).name().starts_with(r.program));
         // Relative entries of RUBYLIB are not matched with the directories: what is of gems is not known.
         let own = view.process(id).env.value("RUBYLIB").unwrap_or("");
-        if runtime.is_some()
-            && own.split(':').any(|entry| !entry.starts_with('/') && !entry.is_empty())
-        {
+        let relative = |entry: &str| !entry.starts_with('/') && !entry.is_empty();
+        if runtime.is_some() && own.split(':').any(relative) {
             continue;
         }
         if let Some(searched) = search(view, sink, id, runtime, &found) {
@@ -277,41 +292,20 @@ fn finding(view: &View<'_>, program: &str, all: Vec<(ProcId, Searched<'_>)>) -> 
         rows: one.rows,
     });
     let index = Dirs::new(dirs.iter().copied().collect());
-    let about = |path| match index.below(path) {
-        Some((dir, rest)) if !rest.is_empty() => PathPattern::below(dir),
-        _ => PathPattern::path(path),
-    };
-    let merged = merge_by(view.profile, cases.collect(), about);
-    let said = count(dirs.len() as u64, "directory", "directories");
-    let things = runtime.map_or("files", |runtime| runtime.things);
-    let (list_is, remedy): (&str, Remedy) = match runtime {
-        Some(runtime) if known => (runtime.why, helpers::by_hand(runtime.fix, runtime.caveat)),
-        Some(runtime) => {
-            (runtime.why_unknown, helpers::by_hand(runtime.fix_unknown, runtime.caveat))
-        }
-        None if known => (
-            "They come from an option, a configuration, its code, or a variable that lists them by relative paths.",
-            helpers::by_hand(
-                "Find where the program gets these directories from, and take those out that hold nothing",
-                "The program may look for other names there at other times.",
-            ),
-        ),
-        None => (
-            "Which variable lists them is not known, because the environment is not (`strace -v` logs it).",
-            helpers::by_hand(
-                "Find which variable, option or configuration lists these directories, and take those out that hold nothing",
-                "The program may look for other names there at other times.",
-            ),
-        ),
-    };
+    let merged = merge_by(view.profile, cases.collect(), |path| index.pattern(path));
+    let directories = count(dirs.len() as u64, "directory", "directories");
+    let said = runtime.map_or(&ANY_PROGRAM, |runtime| &runtime.said);
+    let (list_is, fix) =
+        if known { (said.why, said.fix) } else { (said.why_unknown, said.fix_unknown) };
+    let things = said.things;
     let calls = number(merged.needless);
     Finding {
-        what: format!("{calls} calls look for {things} in {said} that do not hold them"),
+        what: format!("{calls} calls look for {things} in {directories} that do not hold them"),
         why: format!(
-            "{program} looks for the same names in {said} and misses them: {}. {list_is}",
+            "{program} looks for the same names in {directories} and misses them: {}. {list_is}",
             some(&dirs)
         ),
-        remedies: vec![remedy],
+        remedies: vec![helpers::by_hand(fix, said.caveat)],
         ..merged.finding(RULE.name)
     }
 }

@@ -149,16 +149,15 @@ impl<'v, 'p> Searching<'v, 'p> {
         }
     }
 
-    /// The calls of the process by directory, as far as they belong to the search. What they show of the directories
-    /// goes into `list`.
-    fn calls(&self, list: &mut List<'p>, sink: &Sink) -> BTreeMap<&'p str, Vec<SearchCall<'p>>> {
-        let Searching { view, ref loader, .. } = *self;
-        let loads = self.search.searcher == Searcher::Loader;
+    /// Counts the process's calls in `list`.
+    fn add_to(self, list: &mut List<'p>, sink: &Sink) {
+        let Searching { view, search, id, value, dirs, loader } = self;
+        let loads = search.searcher == Searcher::Loader;
         let parents: HashMap<&str, &'p str> =
-            self.dirs.iter().filter_map(|dir| Some((dir.rsplit_once('/')?.0, *dir))).collect();
-        let dirs = Dirs::new(self.dirs.clone());
+            dirs.iter().filter_map(|dir| Some((dir.rsplit_once('/')?.0, *dir))).collect();
+        let dirs = Dirs::new(dirs);
         let mut calls: BTreeMap<&'p str, Vec<SearchCall<'p>>> = BTreeMap::new();
-        for (at, row) in view.rows_of(self.id).filter(|(at, _)| !sink.taken(*at)) {
+        for (at, row) in view.rows_of(id).filter(|(at, _)| !sink.taken(*at)) {
             let path = view.profile.path(row);
             let current = if loads { loader.in_current(row, path) } else { None };
             if !asks(row.query) || !(current.is_some() || matches!(row.target, Target::Path(_))) {
@@ -181,19 +180,12 @@ impl<'v, 'p> Searching<'v, 'p> {
             list.dirs.entry(dir).or_default().hit |= row.ok() && !rest.is_empty();
             calls.entry(dir).or_default().push(SearchCall { at, row, path, rest, count });
         }
-        calls
-    }
-
-    /// Counts the process's calls in `list`.
-    fn add_to(self, list: &mut List<'p>, sink: &Sink) {
-        let Searching { view, search, id, .. } = self;
-        let calls = self.calls(list, sink);
         list.of.insert(id, calls.values().flatten().map(|call| call.count).sum());
         let empty = calls.keys().copied().filter(|dir| !list.dirs[dir].hit).collect();
         let others = Others::of(view, id, search.again, empty);
         for (dir, mut calls) in calls {
             // If the list is not known, all its calls count.
-            if self.value.is_some() && others.keep_own(view, id, search.variable, dir, &mut calls) {
+            if value.is_some() && others.keep_own(view, id, search.variable, dir, &mut calls) {
                 list.twice.insert(dir);
             }
             let own = calls.into_iter().filter(|call| call.count > 0);

@@ -142,10 +142,7 @@ impl<'p> Looked<'p> {
             let names = if dir == parent(path) { &mut names } else { &mut names_below };
             names.entry(dir).or_default().insert(file_name(path));
         }
-        let listed = |dir: &str| {
-            let mut listed = variable.into_iter().flat_map(|value| Searcher::Loader.entries(value));
-            listed.any(|entry| entry == dir)
-        };
+        let lists = |value, dir: &str| Searcher::Loader.entries(value).any(|entry| entry == dir);
         // The loader assumes that the directory of such an entry exists, and tries its variants
         // again for each library. The variable says whether a directory is listed; if the variable
         // is not known, this pattern does.
@@ -153,7 +150,7 @@ impl<'p> Looked<'p> {
             if names_below.contains_key(dir) { &self.below } else { &self.at }.contains(dir)
         };
         let entry = |dir: &'p str| match variable {
-            Some(value) if listed(dir) || value.is_empty() => None,
+            Some(value) if value.is_empty() || lists(value, dir) => None,
             Some(value) => entry_of(value, dir, &|dir| names.contains_key(dir)),
             None if dir.is_empty() => Some(CURRENT),
             None if names_below.get(dir).is_none_or(|names| names.len() < 2) => None,

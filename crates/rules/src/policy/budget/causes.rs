@@ -148,12 +148,9 @@ impl Growth {
                     // A temporary file has another name each time.
                     let (call, path, outcome) = &key;
                     let same = (known.nearest(path).to_owned(), call.clone(), outcome.clone());
-                    let left = gone.get_mut(&same);
-                    let renamed = left.map_or(0, |left| {
-                        let renamed = more.min(*left);
-                        *left -= renamed;
-                        renamed
-                    });
+                    let left = gone.entry(same).or_default();
+                    let renamed = more.min(*left);
+                    *left -= renamed;
                     if more > renamed {
                         known.add(&mut growth.groups, key, more - renamed);
                     }
@@ -194,11 +191,9 @@ pub fn causes(
         .collect();
     let mut over = more_than_allowed(&findings, budget);
     for (at, finding) in findings.iter().enumerate() {
-        let by_rule = over.get_mut(&*finding.rule).map_or(0, |left| {
-            let of_this = (*left).min(finding.needless);
-            *left -= of_this;
-            of_this
-        });
+        let left = over.entry(&*finding.rule).or_default();
+        let by_rule = finding.needless.min(*left);
+        *left -= by_rule;
         let (more, new) = growth.by_finding.remove(&at).unwrap_or_default();
         let more = more.max(by_rule);
         if more > 0 {

@@ -196,7 +196,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
         let (tried, mut variants) = tried(view, id, value.filter(|_| !by_file));
         // All missing libraries of one list are one remedy.
         let mut missing: BTreeMap<Source<'_>, (Vec<String>, Vec<usize>, u64)> = BTreeMap::new();
-        for (name, Tried { rows, .. }) in tried.into_iter().filter(|(_, tried)| !tried.found) {
+        for (name, (rows, _)) in tried.into_iter().filter(|(_, (_, found))| !found) {
             // The value has names and paths; of these rows all have one name.
             let path = view.profile.path(&view.profile.rows[rows[0]]);
             let source = match value {
@@ -233,21 +233,17 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     }
 }
 
-/// Opens of a library before the C library.
-#[derive(Default)]
-struct Tried {
-    rows: Vec<usize>,
-    found: bool,
-}
+/// Libraries by name: the rows of the opens, and whether one found it.
+type Tried<'p> = BTreeMap<&'p str, (Vec<usize>, bool)>;
 
-/// The libraries that the loader may have preloaded, by name; and the rows of its checks of directories. `value`, if it
+/// The libraries that the loader may have preloaded; and the rows of its checks of directories. `value`, if it
 /// is the only source, is the list that has them.
 fn tried<'p>(
     view: &View<'p>,
     id: ProcId,
     value: Option<&str>,
-) -> (BTreeMap<&'p str, Tried>, Vec<usize>) {
-    let mut tried: BTreeMap<&str, Tried> = BTreeMap::new();
+) -> (Tried<'p>, Vec<usize>) {
+    let mut tried = Tried::new();
     let mut variants = Vec::new();
     for (at, row) in view.rows_of(id) {
         let path = view.profile.path(row);
@@ -266,9 +262,9 @@ fn tried<'p>(
             continue;
         }
         if value.is_none_or(|value| lists(value, name, path)) {
-            let of_name = tried.entry(name).or_default();
-            of_name.rows.push(at);
-            of_name.found |= !helpers::absent(row);
+            let (rows, found) = tried.entry(name).or_default();
+            rows.push(at);
+            *found |= !helpers::absent(row);
         }
     }
     (tried, variants)
