@@ -83,7 +83,6 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new(options: &SessionOptions, started_ns: u64) -> Events {
-        let directory = std::env::current_dir().ok();
         Events {
             builder: Builder::new(options.limits),
             rows: KernelRows::default(),
@@ -94,7 +93,9 @@ impl Events {
             watch: options.watch.clone(),
             latency: options.latency,
             shares_root: RootId::of("self"),
-            own_directory: directory.and_then(|path| Some(path.to_str()?.into())),
+            own_directory: std::env::current_dir()
+                .ok()
+                .and_then(|path| Some(path.to_str()?.into())),
             images: Map::default(),
             ended: Map::default(),
             former: Map::default(),
@@ -123,8 +124,7 @@ impl Events {
 
     /// From now on, process `pid` is observed as `image`.
     pub(crate) fn attached(&mut self, image: u32, pid: u32) {
-        let process = Process::new(pid, None, Spawn::Seen);
-        self.begin(image, pid, process, true);
+        self.begin(image, pid, Process::new(pid, None, Spawn::Seen), true);
     }
 
     /// Whether process `pid` is observed and lives.
@@ -145,8 +145,7 @@ impl Events {
     /// Whether `image` ended so long ago that no CPU can still add to its rows.
     pub(crate) fn has_settled(&self, image: u32) -> bool {
         let ended = self.images.get(&image).and_then(|image| image.ended);
-        let ended = ended.or_else(|| self.ended.get(&image).copied());
-        ended.is_some_and(|look| look + 1 < self.looks)
+        ended.or_else(|| self.ended.get(&image).copied()).is_some_and(|look| look + 1 < self.looks)
     }
 
     /// Takes one message.
@@ -154,7 +153,6 @@ impl Events {
         match KernelMessage::read(bytes) {
             Some(KernelMessage::Seen(event)) => {
                 let mut process = Process::new(event.about.pid, None, Spawn::Seen);
-                process.shares_root = event.shares_root();
                 describe(&mut process, &event);
                 self.begin(event.image(), event.about.pid, process, true);
                 self.note_cgroup(event);
@@ -228,7 +226,6 @@ impl Events {
             former.id
         });
         let mut process = Process::new(event.about.pid, former, Spawn::Exec);
-        process.shares_root = event.shares_root();
         process.secure = Some(event.about.secure != 0);
         // Of one with set-user-ID only the real user is known.
         process.user = (event.about.secure == 0).then_some((event.about.uid, event.about.gid));
@@ -355,6 +352,7 @@ fn below(directory: &str, relative: &str) -> String {
 
 /// The facts in the message about a process that is first seen, or executes.
 fn describe(process: &mut Process, event: &ProcessEvent<'_>) {
+    process.shares_root = event.shares_root();
     process.command = Some(event.command());
     process.open_files = Some(event.about.open_files);
 }

@@ -31,16 +31,15 @@ impl Image {
     pub(super) fn book(&self, builder: &mut Builder) {
         const TICKS: u64 = 10_000_000;
         let Some(used) = self.used.filter(|_| !self.attached || self.pid.is_some()) else { return };
-        let Used { user_ns, system_ns, minor_faults, major_faults, given_back } =
-            used.since(self.earlier);
-        let sum = user_ns + system_ns;
+        let used = used.since(self.earlier);
+        let sum = used.user_ns + used.system_ns;
         let process = builder.process_mut(self.id);
         process.cpu_ns = Some(sum + self.rest_ns);
-        process.cpu_user_ns = (sum >= TICKS).then_some(user_ns);
-        process.cpu_sys_ns = (sum >= TICKS).then_some(system_ns + self.rest_ns);
-        process.minor_faults = Some(minor_faults);
-        process.major_faults = Some(major_faults);
-        process.given_back = Some(given_back);
+        process.cpu_user_ns = (sum >= TICKS).then_some(used.user_ns);
+        process.cpu_sys_ns = (sum >= TICKS).then_some(used.system_ns + self.rest_ns);
+        process.minor_faults = Some(used.minor_faults);
+        process.major_faults = Some(used.major_faults);
+        process.given_back = Some(used.given_back);
     }
 }
 
@@ -49,8 +48,7 @@ pub(super) fn used_so_far(pid: u32) -> Option<Used> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(')')?;
     // The third field of the line is the first one here.
-    let fields: Vec<u64> =
-        fields.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
+    let fields: Vec<u64> = fields.split_whitespace().map(|n| n.parse().unwrap_or(0)).collect();
     let [minor_faults, major_faults, user, system] = [10, 12, 14, 15].map(|at| fields.get(at - 3));
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
     Some(Used {
