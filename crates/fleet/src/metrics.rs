@@ -86,8 +86,7 @@ impl Metrics {
 
     /// The labels under which calls are counted: from then on always these.
     fn key(&mut self, cause: &str, unit: &str) -> (String, String) {
-        let known = unit == OTHER || self.units.contains(unit);
-        let own = known || self.units.len() < UNITS;
+        let own = unit == OTHER || self.units.contains(unit) || self.units.len() < UNITS;
         self.folded += u64::from(!own);
         let unit = if own { unit } else { OTHER };
         let key = (cause.to_owned(), unit.to_owned());
@@ -104,12 +103,10 @@ impl Metrics {
 
     /// All series. They are the same in each format.
     pub(crate) fn families(&self, own: &Own) -> Vec<Family> {
-        let ns = |ns: u64| ns as f64 / 1e9;
         let calls = self.needless.iter().map(|((cause, unit), calls)| {
             let labels = vec![("needless_cause", cause.clone()), ("systemd_unit", unit.clone())];
             Point { labels, value: *calls as f64 }
         });
-        let build = Point { labels: vec![("version", self.version.clone())], value: 1.0 };
         let mut families = vec![
             Family {
                 name: "needless_syscalls",
@@ -130,7 +127,7 @@ impl Metrics {
             counter(
                 "needless_syscall_time_seconds",
                 "What these system calls took, an estimate.",
-                ns(self.saves_ns),
+                self.saves_ns as f64 / 1e9,
             ),
             counter("needless_agent_windows", "Windows that were observed.", self.windows as f64),
             counter(
@@ -155,12 +152,9 @@ impl Metrics {
             ),
         ];
         families.extend(own.families());
-        families.push(Family {
-            name: "needless_build_info",
-            kind: Kind::Gauge,
-            help: "The version of needless.",
-            points: vec![build],
-        });
+        let mut build = gauge("needless_build_info", "The version of needless.", 1.0);
+        build.points[0].labels.push(("version", self.version.clone()));
+        families.push(build);
         families
     }
 }
@@ -240,8 +234,7 @@ fn gauge(name: &'static str, help: &'static str, value: f64) -> Family {
 fn unit(service: Option<&str>) -> &str {
     let Some(name) = service.filter(|name| name.ends_with(".service")) else { return OTHER };
     // Units that systemd-run makes, of users, and of machines.
-    let passing = name.starts_with("run-") || name.contains([' ', '@', ':', '/']);
-    if passing { OTHER } else { name }
+    if name.starts_with("run-") || name.contains([' ', '@', ':', '/']) { OTHER } else { name }
 }
 
 #[cfg(test)]

@@ -154,9 +154,8 @@ impl Ring {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o640);
         let mut file = File::from(fs::openat(&self.folder, UNFINISHED, flags, mode)?);
-        let io = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
-        file.write_all(bytes).map_err(io)?;
-        file.sync_all().map_err(io)
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
     fn entries(&self) -> Result<Vec<Entry>, RingError> {
