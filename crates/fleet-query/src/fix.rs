@@ -56,14 +56,11 @@ pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String,
     let cause = words.get_one::<String>("cause").map_or("", String::as_str);
     let Findings { open, left, variables } = Findings::of(answer).map_err(broken)?;
     if !left.is_empty() {
+        let three = left.iter().take(3).map(|(host, service)| format!("{service} on {host}"));
         eprintln!(
-            "needless-fleet: left out, since no unit of the system has that name: {}; needless fix on the host finds its place",
-            left.iter()
-                .map(|(host, service)| format!("{service} on {host}"))
-                .take(3)
-                .collect::<Vec<_>>()
-                .join(", ")
-                + if left.len() > 3 { " and others" } else { "" }
+            "needless-fleet: left out, since no unit of the system has that name: {}{}; needless fix on the host finds its place",
+            three.collect::<Vec<_>>().join(", "),
+            if left.len() > 3 { " and others" } else { "" }
         );
     }
     if open.is_empty() {
@@ -80,10 +77,8 @@ pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String,
         };
         return Err(Fault::new(format!("--set {name}"), format!("it does not fix {cause}"), to_do));
     }
-    let mut change = vec![match set {
-        Some(set) => format!("--set={set}"),
-        None => format!("--rule={cause}"),
-    }];
+    let mut change =
+        vec![set.map_or_else(|| format!("--rule={cause}"), |set| format!("--set={set}"))];
     change.extend(words.get_flag("restart").then(|| "--restart".to_owned()));
     let hosts = open.values().flatten().collect::<BTreeSet<_>>().len();
     let mut text = format!(
@@ -143,13 +138,9 @@ struct Findings {
 impl Findings {
     fn of(answer: &[RecordBatch]) -> Result<Findings, ArrowError> {
         let mut all = Findings::default();
-        for [state, host, service, variable] in rows(answer)? {
-            if state != "open" {
-                continue;
-            }
-            if !variable.is_empty() {
-                all.variables.insert(variable);
-            }
+        let open = rows(answer)?.into_iter().filter(|[state, ..]| state == "open");
+        for [_, host, service, variable] in open {
+            all.variables.extend(Some(variable).filter(|name| !name.is_empty()));
             if is_unit(&service) && is_name(&host) {
                 all.open.entry(service).or_default().insert(host);
             } else {
