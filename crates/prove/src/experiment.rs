@@ -132,8 +132,7 @@ pub fn prove(
         return Ok(Proof { outcome: with_the_change(how), ..proof });
     }
     evidence.after.push(after.totals.calls);
-    let snapshots = (Snapshot::of(&before, ""), Snapshot::of(&after, ""));
-    proof.rows = changed_rows(&snapshots.0, &snapshots.1);
+    proof.rows = changed_rows(&Snapshot::of(&before, ""), &Snapshot::of(&after, ""));
     proof.rows.truncate(ROWS);
     if before.totals.calls > after.totals.calls {
         runner.count_again(&mut evidence, progress)?;

@@ -37,9 +37,7 @@ pub fn abis() -> Vec<Abi> {
                 calls[nr] = Some(call(name, is_64bit));
             }
         }
-        while calls.last().is_some_and(Option::is_none) {
-            calls.pop();
-        }
+        calls.truncate(calls.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
         Abi { audit, is_64bit, calls }
     };
     #[cfg(target_arch = "x86_64")]
@@ -76,9 +74,7 @@ const X32_CALLS: &str = "\
 
 fn call(name: &'static str, is_64bit: bool) -> Call {
     // The crate names `break` by its Rust identifier, and has another name for one call of aarch64 than the kernel.
-    let name = match name.strip_prefix("r#").unwrap_or(name) {
-        "fstatat" => "newfstatat",
-        name => name,
-    };
+    let name = name.strip_prefix("r#").unwrap_or(name);
+    let name = if name == "fstatat" { "newfstatat" } else { name };
     Call { name, kind: kind(name, is_64bit) }
 }

@@ -151,10 +151,7 @@ impl Fleet {
         rows.push((unexplained, Measures { calls, failed: calls, ..Measures::default() }));
         rows.push(dice.needed(nginx));
         rows.push(dice.needed(app));
-        for n in 0.. {
-            if rows.len() >= self.rows.max(8) as usize {
-                break;
-            }
+        for n in 0..(self.rows.max(8) as usize).saturating_sub(rows.len()) {
             let call = ["read", "write", "futex", "epoll_wait", "close"][n % 5];
             let service = format!("filler-{:02}.service", n / 5);
             rows.push(dice.needed(needed(&service, &service[..9], call)));
