@@ -1,5 +1,6 @@
 //! Runs a command under the eBPF backend and prints what it counted, most frequent rows first.
 use needless_ebpf::{Scope, Session, SessionOptions};
+use needless_model::Profile;
 use std::time::Duration;
 
 fn main() {
@@ -28,15 +29,13 @@ fn main() {
     }
     let ended = std::time::Instant::now();
     let observed = session.finish();
-    let p = &observed.profile;
     eprintln!("ready {ready:?}, finished {:?}", ended.elapsed());
+    print(&observed.profile, observed.stacks.len());
+}
+
+fn print(p: &Profile, stacks: usize) {
     eprintln!("calls {} path calls {} lost {:?}", p.totals.calls, p.totals.path_calls, p.lost);
-    eprintln!(
-        "processes {} rows {} stacks {}",
-        p.processes.len(),
-        p.rows.len(),
-        observed.stacks.len()
-    );
+    eprintln!("processes {} rows {} stacks {stacks}", p.processes.len(), p.rows.len());
     for q in p.processes.iter().take(5) {
         eprintln!(
             "{} {:?} {:?} {:?} cpu {:?} {:?} {:?} faults {:?} {:?} {:?}",

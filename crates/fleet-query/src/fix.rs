@@ -10,7 +10,6 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use needless_fleet::HASH_OF_MACHINE_ID;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 /// The question that says which findings are open.
 pub(crate) const STATES: &str = "states";
@@ -55,39 +54,22 @@ pub(crate) fn change(text: &str) -> Result<String, &'static str> {
 pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String, Fault> {
     let broken = |error| Fault::new("answer", error, "report this as a bug of needless-fleet");
     let cause = words.get_one::<String>("cause").map_or("", String::as_str);
-    let (mut open, mut left) = (BTreeMap::<String, BTreeSet<String>>::new(), BTreeSet::new());
-    let mut variables = BTreeSet::new();
-    for [state, host, service, variable] in rows(answer).map_err(broken)? {
-        if state == "open" && !variable.is_empty() {
-            variables.insert(variable);
-        }
-        match &*state {
-            "open" if is_unit(&service) && is_name(&host) => {
-                open.entry(service).or_default().insert(host);
-            }
-            "open" => {
-                left.insert((host, service));
-            }
-            _ => {}
-        }
-    }
+    let Findings { open, left, variables } = Findings::of(answer).map_err(broken)?;
     if !left.is_empty() {
+        let three = left.iter().take(3).map(|(host, service)| format!("{service} on {host}"));
         eprintln!(
-            "needless-fleet: left out, since no unit of the system has that name: {}; needless fix on the host finds its place",
-            left.iter()
-                .map(|(host, service)| format!("{service} on {host}"))
-                .take(3)
-                .collect::<Vec<_>>()
-                .join(", ")
-                + if left.len() > 3 { " and others" } else { "" }
+            "needless-fleet: left out, since no unit of the system has that name: {}{}; needless fix on the host finds its place",
+            three.collect::<Vec<_>>().join(", "),
+            if left.len() > 3 { " and others" } else { "" }
         );
     }
     if open.is_empty() {
         let to_do = "needless-fleet states --cause CAUSE DIR shows the state on each host";
         return Err(Fault::new(cause, "it is open in no unit of these hosts", to_do));
     }
-    let set = words.get_one::<String>("set").and_then(|set| set.split_once('='));
-    if let Some((name, _)) = set.filter(|(name, _)| !variables.contains(*name)) {
+    let set = words.get_one::<String>("set");
+    let variable = set.and_then(|set| set.split_once('=')).map(|(name, _)| name);
+    if let Some(name) = variable.filter(|name| !variables.contains(*name)) {
         let all: Vec<_> = variables.into_iter().collect();
         let to_do = match &*all.join(", ") {
             "" => "leave --set out: needless fix looks for the change on each host".to_owned(),
@@ -95,10 +77,8 @@ pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String,
         };
         return Err(Fault::new(format!("--set {name}"), format!("it does not fix {cause}"), to_do));
     }
-    let mut change = match words.get_one::<String>("set") {
-        Some(set) => vec![format!("--set={set}")],
-        None => vec![format!("--rule={cause}")],
-    };
+    let mut change =
+        vec![set.map_or_else(|| format!("--rule={cause}"), |set| format!("--set={set}"))];
     change.extend(words.get_flag("restart").then(|| "--restart".to_owned()));
     let hosts = open.values().flatten().collect::<BTreeSet<_>>().len();
     let mut text = format!(
@@ -106,13 +86,18 @@ pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String,
          # needless-fleet states --cause {cause} --since 1h DIR\n"
     );
     for (service, hosts) in &open {
-        let mut argv = vec!["needless".into(), "fix".into(), format!("--unit={service}")];
-        argv.extend(change.iter().cloned());
-        argv.push("--yes".into());
-        // Writing to a String cannot fail.
-        let _ = write!(
-            text,
-            "- name: {name}
+        text += &of_service(cause, service, hosts, &change);
+    }
+    Ok(text)
+}
+
+/// The play that makes a change where this service runs.
+fn of_service(cause: &str, service: &str, hosts: &BTreeSet<String>, change: &[String]) -> String {
+    let unit = format!("--unit={service}");
+    let change = change.iter().map(String::as_str);
+    let argv = ["needless", "fix", &unit].into_iter().chain(change).chain(["--yes"]);
+    format!(
+        "- name: {name}
   hosts: all # those whose name, or hash of the machine id, is among needless_hosts
   become: true
   gather_facts: false
@@ -133,13 +118,37 @@ pub(crate) fn play(answer: &[RecordBatch], words: &ArgMatches) -> Result<String,
       changed_when: \"'done: change' in needless_fix.stdout\"
       when: inventory_hostname in needless_hosts or needless_hash.stdout | default('') in needless_hosts
 ",
-            name = quoted(&format!("{cause} in {service}")),
-            hosts = list(hosts.iter().map(String::as_str)),
-            hash = list(HASH_OF_MACHINE_ID),
-            argv = list(argv.iter().map(String::as_str)),
-        );
+        name = quoted(&format!("{cause} in {service}")),
+        hosts = list(hosts.iter().map(String::as_str)),
+        hash = list(HASH_OF_MACHINE_ID),
+        argv = list(argv),
+    )
+}
+
+/// What an answer says of open findings.
+#[derive(Default)]
+struct Findings {
+    /// The hosts of each service.
+    open: BTreeMap<String, BTreeSet<String>>,
+    /// Host and service, where no unit of the system has that name.
+    left: BTreeSet<(String, String)>,
+    variables: BTreeSet<String>,
+}
+
+impl Findings {
+    fn of(answer: &[RecordBatch]) -> Result<Findings, ArrowError> {
+        let mut all = Findings::default();
+        let open = rows(answer)?.into_iter().filter(|[state, ..]| state == "open");
+        for [_, host, service, variable] in open {
+            all.variables.extend(Some(variable).filter(|name| !name.is_empty()));
+            if is_unit(&service) && is_name(&host) {
+                all.open.entry(service).or_default().insert(host);
+            } else {
+                all.left.insert((host, service));
+            }
+        }
+        Ok(all)
     }
-    Ok(text)
 }
 
 /// Of each row the state, the host, the service and the variable.

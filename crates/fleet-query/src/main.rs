@@ -20,7 +20,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use datafusion::arrow::error::ArrowError;
 use print::Format;
 use progress::Progress;
-use questions::QUESTIONS;
+use questions::{QUESTIONS, Question};
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -77,44 +77,35 @@ fn refused(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-fn command() -> Command {
-    let questions = QUESTIONS.iter().map(|question| {
-        let printed = Arg::new("print-sql")
-            .long("print-sql")
-            .action(ArgAction::SetTrue)
-            .help("Print the question in SQL, and do not ask it");
-        let of = question.of.map(|column| {
-            let name = if column == "cause" { "CAUSE" } else { "SERVICE" };
-            Arg::new("of")
-                .value_name(name)
-                .required_unless_present("print-sql")
-                .help(if column == "cause" { "Such as tz-unset" } else { "Such as nginx.service" })
-        });
-        let only = (question.name == fix::STATES).then(|| {
-            [
-                of_column("cause", "Only findings of this cause"),
-                of_column("service", "Only findings in this service"),
-            ]
-        });
-        Command::new(question.name)
-            .about(question.about)
-            .args(of)
-            .args(only.into_iter().flatten())
-            .arg(places().required_unless_present("print-sql"))
-            .args(options())
-            .arg(printed)
+fn asks(question: &Question) -> Command {
+    let printed = Arg::new("print-sql")
+        .long("print-sql")
+        .action(ArgAction::SetTrue)
+        .help("Print the question in SQL, and do not ask it");
+    let of = question.of.map(|column| {
+        let name = if column == "cause" { "CAUSE" } else { "SERVICE" };
+        Arg::new("of")
+            .value_name(name)
+            .required_unless_present("print-sql")
+            .help(if column == "cause" { "Such as tz-unset" } else { "Such as nginx.service" })
     });
-    let query = Command::new("query")
-        .about("A question of your own: a file with one SELECT over needless_rows")
-        .arg(
-            Arg::new("file")
-                .value_name("FILE.sql")
-                .required(true)
-                .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(places().required(true))
-        .args(options());
-    let fix = Command::new("fix")
+    let only = (question.name == fix::STATES).then(|| {
+        [
+            of_column("cause", "Only findings of this cause"),
+            of_column("service", "Only findings in this service"),
+        ]
+    });
+    Command::new(question.name)
+        .about(question.about)
+        .args(of)
+        .args(only.into_iter().flatten())
+        .arg(places().required_unless_present("print-sql"))
+        .args(options())
+        .arg(printed)
+}
+
+fn fixes() -> Command {
+    Command::new("fix")
         .about("A play of Ansible that has needless fix change every service where a cause is open")
         .arg(Arg::new("cause").value_name("CAUSE").required(true).help("Such as tz-unset"))
         .arg(places().required(true))
@@ -130,7 +121,20 @@ fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Restart each service, and take a change back that its process does not get"),
         )
-        .args(since_and_label());
+        .args(since_and_label())
+}
+
+fn command() -> Command {
+    let query = Command::new("query")
+        .about("A question of your own: a file with one SELECT over needless_rows")
+        .arg(
+            Arg::new("file")
+                .value_name("FILE.sql")
+                .required(true)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(places().required(true))
+        .args(options());
     let page = Command::new("page")
         .about("A page of HTML with the answers to all questions that need no name: needless-fleet page DIR >fleet.html")
         .arg(places().required(true))
@@ -161,13 +165,8 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
-        .subcommands(questions)
-        .subcommand(fix)
-        .subcommand(page)
-        .subcommand(query)
-        .subcommand(compact)
-        .subcommand(man)
-        .subcommand(completions)
+        .subcommands(QUESTIONS.iter().map(asks))
+        .subcommands([fixes(), page, query, compact, man, completions])
 }
 
 fn places() -> Arg {

@@ -86,8 +86,7 @@ impl Metrics {
 
     /// The labels under which calls are counted: from then on always these.
     fn key(&mut self, cause: &str, unit: &str) -> (String, String) {
-        let known = unit == OTHER || self.units.contains(unit);
-        let own = known || self.units.len() < UNITS;
+        let own = unit == OTHER || self.units.contains(unit) || self.units.len() < UNITS;
         self.folded += u64::from(!own);
         let unit = if own { unit } else { OTHER };
         let key = (cause.to_owned(), unit.to_owned());
@@ -104,13 +103,11 @@ impl Metrics {
 
     /// All series. They are the same in each format.
     pub(crate) fn families(&self, own: &Own) -> Vec<Family> {
-        let ns = |ns: u64| ns as f64 / 1e9;
         let calls = self.needless.iter().map(|((cause, unit), calls)| {
             let labels = vec![("needless_cause", cause.clone()), ("systemd_unit", unit.clone())];
             Point { labels, value: *calls as f64 }
         });
-        let build = Point { labels: vec![("version", self.version.clone())], value: 1.0 };
-        vec![
+        let mut families = vec![
             Family {
                 name: "needless_syscalls",
                 kind: Kind::Counter,
@@ -130,7 +127,7 @@ impl Metrics {
             counter(
                 "needless_syscall_time_seconds",
                 "What these system calls took, an estimate.",
-                ns(self.saves_ns),
+                self.saves_ns as f64 / 1e9,
             ),
             counter("needless_agent_windows", "Windows that were observed.", self.windows as f64),
             counter(
@@ -153,43 +150,49 @@ impl Metrics {
                 "When the last window ended.",
                 self.last_end_us as f64 / 1e6,
             ),
+        ];
+        families.extend(own.families());
+        let mut build = gauge("needless_build_info", "The version of needless.", 1.0);
+        build.points[0].labels.push(("version", self.version.clone()));
+        families.push(build);
+        families
+    }
+}
+
+impl Own {
+    fn families(&self) -> [Family; 7] {
+        [
             gauge(
                 "needless_agent_ring_size_bytes",
                 "Size of all files in the ring.",
-                own.ring_bytes as f64,
+                self.ring_bytes as f64,
             ),
             gauge(
                 "needless_agent_duty_ratio",
                 "The part of the last window that was observed.",
-                own.duty,
+                self.duty,
             ),
             counter(
                 "needless_agent_bpf_run_time_seconds",
                 "CPU time that the agent's programs in the kernel have used.",
-                own.bpf_seconds,
+                self.bpf_seconds,
             ),
             gauge(
                 "needless_config_last_reload_successful",
                 "Whether the configuration was right when it was last read.",
-                f64::from(u8::from(own.is_configured)),
+                f64::from(u8::from(self.is_configured)),
             ),
             gauge(
                 "needless_config_last_reload_success_timestamp_seconds",
                 "When it was last read and right.",
-                own.configured_seconds,
+                self.configured_seconds,
             ),
-            counter("process_cpu_seconds", "CPU time that the agent has used.", own.cpu_seconds),
+            counter("process_cpu_seconds", "CPU time that the agent has used.", self.cpu_seconds),
             gauge(
                 "process_resident_memory_bytes",
                 "Memory that the agent uses.",
-                own.resident_bytes as f64,
+                self.resident_bytes as f64,
             ),
-            Family {
-                name: "needless_build_info",
-                kind: Kind::Gauge,
-                help: "The version of needless.",
-                points: vec![build],
-            },
         ]
     }
 }
@@ -231,8 +234,7 @@ fn gauge(name: &'static str, help: &'static str, value: f64) -> Family {
 fn unit(service: Option<&str>) -> &str {
     let Some(name) = service.filter(|name| name.ends_with(".service")) else { return OTHER };
     // Units that systemd-run makes, of users, and of machines.
-    let passing = name.starts_with("run-") || name.contains([' ', '@', ':', '/']);
-    if passing { OTHER } else { name }
+    if name.starts_with("run-") || name.contains([' ', '@', ':', '/']) { OTHER } else { name }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::run::{Behaviour, CommandIo, SIGINT, ended, timed, wait};
 use crate::variants::{Variants, padding};
 use crate::{ProveError, Random, Variant};
 use needless_launch::{Launch, Original, Stdio, TerminationSignals};
-use needless_model::{Change, Exit, Profile, Proof, Snapshot, Usage, changed_rows};
+use needless_model::{Change, Exit, Outcome, Profile, Proof, Snapshot, Usage, changed_rows};
 use needless_observe::Caller;
 use needless_rules::Declared;
 use regex::bytes::Regex;
@@ -110,46 +110,32 @@ pub fn prove(
     let (before, behaviour) = runner.count(Variant::Before)?;
     evidence.before.push(before.totals.calls);
     let mut proof = Proof::begun(&words[0].to_string_lossy(), changes, before.backend.clone());
+    let again = options.warmup.saturating_sub(1);
     let how = match expected.difference(&behaviour) {
-        None => runner.warm(
-            Variant::Before,
-            options.warmup.saturating_sub(1),
-            &expected,
-            &mut random,
-        )?,
+        None => runner.warm(Variant::Before, again, &expected, &mut random)?,
         some => some,
     };
     if let Some(how) = how {
-        proof.outcome = needless_model::Outcome::Differs(format!(
-            "without the change too it does not do the same in each run: {how}"
-        ));
-        return Ok(proof);
+        let how = format!("without the change too it does not do the same in each run: {how}");
+        return Ok(Proof { outcome: Outcome::Differs(how), ..proof });
     }
     // So may the first run with the change: it is not counted.
     progress(ProveStep::Warming);
+    let with_the_change = |how| Outcome::Differs(format!("with the change {how}"));
     if let Some(how) = runner.warm(Variant::After, options.warmup.max(1), &expected, &mut random)? {
-        proof.outcome = needless_model::Outcome::Differs(format!("with the change {how}"));
-        return Ok(proof);
+        return Ok(Proof { outcome: with_the_change(how), ..proof });
     }
     progress(ProveStep::Counting(Variant::After));
     let (after, behaviour) = runner.count(Variant::After)?;
     proof.predictions = predictions(&before, &after, changes, &options.declared);
     if let Some(how) = expected.difference(&behaviour) {
-        proof.outcome = needless_model::Outcome::Differs(format!("with the change {how}"));
-        return Ok(proof);
+        return Ok(Proof { outcome: with_the_change(how), ..proof });
     }
     evidence.after.push(after.totals.calls);
-    let snapshots = (Snapshot::of(&before, ""), Snapshot::of(&after, ""));
-    proof.rows = changed_rows(&snapshots.0, &snapshots.1);
+    proof.rows = changed_rows(&Snapshot::of(&before, ""), &Snapshot::of(&after, ""));
     proof.rows.truncate(ROWS);
     if before.totals.calls > after.totals.calls {
-        // Some programs do not make the same calls twice: only a second count shows this.
-        for (variant, counts) in
-            [(Variant::After, &mut evidence.after), (Variant::Before, &mut evidence.before)]
-        {
-            progress(ProveStep::Counting(variant));
-            counts.push(runner.count(variant)?.0.totals.calls);
-        }
+        runner.count_again(&mut evidence, progress)?;
     }
     evidence.first_exit = Some(expected.exit);
     evidence.count_only = options.count_only;
@@ -161,7 +147,7 @@ pub fn prove(
         .map_err(ProveError::launch)?;
     let differs = runner.pairs(&expected, &mut random, &mut evidence, progress)?;
     match differs {
-        Some(how) => proof.outcome = needless_model::Outcome::Differs(how),
+        Some(how) => proof.outcome = Outcome::Differs(how),
         None => judge(&mut proof, &evidence),
     }
     Ok(proof)
@@ -201,6 +187,21 @@ impl Runner<'_> {
             return Err(ProveError::Interrupted);
         }
         Ok((captured.profile, Behaviour { exit, written }))
+    }
+
+    /// Some programs do not make the same calls twice: only a second count shows this.
+    fn count_again(
+        &self,
+        evidence: &mut ProofEvidence,
+        progress: &mut dyn FnMut(ProveStep),
+    ) -> Result<(), ProveError> {
+        for (variant, counts) in
+            [(Variant::After, &mut evidence.after), (Variant::Before, &mut evidence.before)]
+        {
+            progress(ProveStep::Counting(variant));
+            counts.push(self.count(variant)?.0.totals.calls);
+        }
+        Ok(())
     }
 
     /// Runs a variant this many times. Returns how it differed from what was expected.

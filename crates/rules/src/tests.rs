@@ -19,6 +19,7 @@ mod taken_out;
 mod traps;
 mod unprivileged;
 mod views;
+mod zones;
 
 /// The profile of an example.
 fn profile(trace: &str) -> Profile {

@@ -39,6 +39,24 @@ struct Log<W: Write> {
     paths: bool,
 }
 
+/// The name, the arguments known at the start of a call, the rest and the outcome.
+type Call = (&'static str, String, String);
+
+const MISSING: &str = "-1 ENOENT (No such file or directory)";
+
+/// What the arguments and results of one call are made of.
+struct Values {
+    path: String,
+    /// The size of the file, which it keeps.
+    of_file: u64,
+    /// On the stack: a program keeps it.
+    buffer: String,
+    /// Another in each call.
+    addr: String,
+    fd: String,
+    size: u64,
+}
+
 impl<W: Write> Log<W> {
     fn line(&mut self, pid: u32, text: &str) -> io::Result<()> {
         let shown = text.replace("AT_FDCWD", "AT_FDCWD</srv/app/current>");
@@ -54,8 +72,8 @@ impl<W: Write> Log<W> {
         format!("<0.{:06}>", 3 + self.random.below(30))
     }
 
-    /// A call as (name, arguments known at its start, the rest and the outcome).
-    fn call(&mut self, pid: u32) -> (&'static str, String, String) {
+    /// Values for the arguments and results of a call.
+    fn values(&mut self, pid: u32) -> Values {
         let r = &mut self.random;
         let dirs =
             ["etc", "usr/share/doc/libfoo", "var/lib/app/objects", "usr/lib/python3/dist-packages"];
@@ -63,40 +81,54 @@ impl<W: Write> Log<W> {
         // A process has its own dozen of files: some 80,000 distinct rows in 300 MB.
         let file = (u64::from(pid) * 37 + r.below(12)) % 4000;
         let path = format!("/{dir}/file-{file}.conf");
-        // A file keeps its size, a program its buffer on the stack.
-        let of_file = file * 2654435761 % 99_991;
-        let buffer = format!("0x7ffd{:08x}", u64::from(pid) * 2654435761 % (1 << 32));
         let addr = format!("0x7f{:010x}", r.below(1 << 40));
-        let mut fd = (3 + r.below(9)).to_string();
-        if self.paths {
-            fd = format!("{fd}</{dir}/file-{file}.conf>");
+        let fd = 3 + r.below(9);
+        Values {
+            of_file: file * 2654435761 % 99_991,
+            buffer: format!("0x7ffd{:08x}", u64::from(pid) * 2654435761 % (1 << 32)),
+            addr,
+            fd: if self.paths { format!("{fd}<{path}>") } else { fd.to_string() },
+            size: r.below(100_000),
+            path,
         }
-        let size = r.below(100_000);
-        let missing = "-1 ENOENT (No such file or directory)";
+    }
+
+    /// A call, of a kind that chance chooses.
+    fn call(&mut self, pid: u32) -> Call {
+        let values = self.values(pid);
+        match self.random.below(100) {
+            kind @ (0..=17 | 47..=55 | 62..=74 | 95) => values.by_path(kind),
+            kind => values.by_descriptor_or_none(kind, &mut self.random),
+        }
+    }
+}
+
+impl Values {
+    /// A call that names the file.
+    fn by_path(self, kind: u64) -> Call {
+        let Values { path, of_file, buffer, fd, .. } = self;
         let regular = format!("{{st_mode=S_IFREG|0644, st_size={of_file}, ...}}");
-        match r.below(100) {
+        match kind {
             0..=2 => (
                 "newfstatat",
                 "AT_FDCWD, \"/etc/localtime\", ".into(),
                 "{st_mode=S_IFREG|0644, st_size=114, ...}, 0) = 0".into(),
             ),
-            3..=13 => ("newfstatat", format!("AT_FDCWD, \"{path}\", "), format!("{regular}, 0) = 0")),
-            14..=17 => ("newfstatat", format!("AT_FDCWD, \"{path}\", "), format!("{buffer}, 0) = {missing}")),
-            18..=22 => ("newfstatat", format!("{fd}, \"\", "), format!("{regular}, AT_EMPTY_PATH) = 0")),
-            23..=35 => ("close", fd, ") = 0".into()),
-            36..=46 => ("fcntl", format!("{fd}, F_GETFL"), ") = 0x8000 (flags O_RDONLY|O_LARGEFILE)".into()),
+            3..=13 => {
+                ("newfstatat", format!("AT_FDCWD, \"{path}\", "), format!("{regular}, 0) = 0"))
+            }
+            14..=17 => (
+                "newfstatat",
+                format!("AT_FDCWD, \"{path}\", "),
+                format!("{buffer}, 0) = {MISSING}"),
+            ),
             47..=52 => {
                 ("openat", format!("AT_FDCWD, \"{path}\", O_RDONLY|O_CLOEXEC"), format!(") = {fd}"))
             }
             53..=55 => (
                 "openat",
                 format!("AT_FDCWD, \"{path}\", O_RDONLY|O_NOCTTY|O_NONBLOCK|O_CLOEXEC|O_DIRECTORY"),
-                format!(") = {missing}"),
-            ),
-            56..=61 => (
-                "getdents64",
-                format!("{fd}, "),
-                format!("{addr} /* {} entries */, 32768) = {size}", r.below(99)),
+                format!(") = {MISSING}"),
             ),
             62..=66 => (
                 "readlink",
@@ -105,13 +137,32 @@ impl<W: Write> Log<W> {
             ),
             67..=70 => (
                 "statx",
-                format!("AT_FDCWD, \"{path}\", AT_STATX_SYNC_AS_STAT|AT_SYMLINK_NOFOLLOW, STATX_MODE|STATX_INO, "),
-                format!("{{stx_mask=STATX_BASIC_STATS|STATX_MNT_ID, stx_attributes=0, stx_mode=S_IFREG|0644, stx_size={of_file}, ...}}) = 0"),
+                format!(
+                    "AT_FDCWD, \"{path}\", AT_STATX_SYNC_AS_STAT|AT_SYMLINK_NOFOLLOW, STATX_MODE|STATX_INO, "
+                ),
+                format!(
+                    "{{stx_mask=STATX_BASIC_STATS|STATX_MNT_ID, stx_attributes=0, stx_mode=S_IFREG|0644, stx_size={of_file}, ...}}) = 0"
+                ),
             ),
             71..=74 => (
                 "lgetxattr",
                 format!("\"{path}\", \"security.selinux\", {buffer}, 255"),
                 ") = -1 ENODATA (No data available)".into(),
+            ),
+            _ => ("access", format!("\"{path}\", R_OK"), format!(") = {MISSING}")),
+        }
+    }
+
+    fn by_descriptor_or_none(self, kind: u64, r: &mut Random) -> Call {
+        let Values { of_file, buffer, addr, fd, size, .. } = self;
+        match kind {
+            18..=22 => ("newfstatat", format!("{fd}, \"\", "), format!("{{st_mode=S_IFREG|0644, st_size={of_file}, ...}}, AT_EMPTY_PATH) = 0")),
+            23..=35 => ("close", fd, ") = 0".into()),
+            36..=46 => ("fcntl", format!("{fd}, F_GETFL"), ") = 0x8000 (flags O_RDONLY|O_LARGEFILE)".into()),
+            56..=61 => (
+                "getdents64",
+                format!("{fd}, "),
+                format!("{addr} /* {} entries */, 32768) = {size}", r.below(99)),
             ),
             75..=79 => (
                 "mmap",
@@ -130,7 +181,6 @@ impl<W: Write> Log<W> {
                 "{sa_handler=SIG_DFL, sa_mask=[], sa_flags=0}, 8) = 0".into(),
             ),
             93..=94 => ("rt_sigprocmask", "SIG_SETMASK, [], ".into(), "NULL, 8) = 0".into()),
-            95 => ("access", format!("\"{path}\", R_OK"), format!(") = {missing}")),
             96 => ("ioctl", format!("{fd}, TCGETS, {buffer}"), ") = -1 ENOTTY (Inappropriate ioctl for device)".into()),
             97 => ("brk", addr.clone(), format!(") = {addr}")),
             98 => ("write", format!("1, \"line {size}\\n\", 12"), ") = 12".into()),

@@ -85,6 +85,51 @@ impl ClassifiedBy {
             | ClassifiedBy::Peer => true,
         }
     }
+
+    /// The class of a call, where nothing but its arguments decides it.
+    fn class(self, args: &[u8]) -> Option<ArgClass> {
+        match self {
+            ClassifiedBy::Mapped => {
+                let mut words = args.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).skip(1);
+                let (length, protection, flags) = (words.next()?, words.next()?, words.next()?);
+                let block = matches!(protection, b"PROT_READ|PROT_WRITE" | b"0x3")
+                    && matches!(flags, b"MAP_PRIVATE|MAP_ANONYMOUS" | b"0x22");
+                (block && is_large(length)).then_some(ArgClass::BlockMapped)
+            }
+            ClassifiedBy::Unmapped => {
+                let length = args.split(|byte| *byte == b',').nth(1)?.trim_ascii();
+                is_large(length).then_some(ArgClass::BlockUnmapped)
+            }
+            ClassifiedBy::Close => {
+                let high = text::decimal(args).0 >= u64::from(HIGH_DESCRIPTOR);
+                high.then_some(ArgClass::HighDescriptor)
+            }
+            ClassifiedBy::Clock => Some(ArgClass::Clock),
+            ClassifiedBy::ClockId => {
+                let end = args.iter().position(|b| *b == b',').unwrap_or(args.len());
+                let of_the_vdso = match args[..end].strip_prefix(b"CLOCK_") {
+                    Some(name) => NAMES.contains(&name),
+                    None => {
+                        text::number(args).is_some_and(|id| id < 32 && VDSO_CLOCKS & 1 << id != 0)
+                    }
+                };
+                of_the_vdso.then_some(ArgClass::Clock)
+            }
+            ClassifiedBy::Peer => {
+                let has = |part: &[u8]| memmem::find(args, part).is_some();
+                // The second form is that of -X raw: port 53 in network byte order.
+                if has(b"_port=htons(53)") || has(b"_port=\"\\x00\\x35\"") {
+                    return Some(ArgClass::NameServer);
+                }
+                has(b"sun_path=\"/dev/log\"").then_some(ArgClass::SystemLog)
+            }
+            ClassifiedBy::Nothing
+            | ClassifiedBy::Output
+            | ClassifiedBy::Input
+            | ClassifiedBy::Heap
+            | ClassifiedBy::Status => None,
+        }
+    }
 }
 
 impl Streams {
@@ -99,7 +144,6 @@ impl Streams {
             return None;
         }
         match by {
-            ClassifiedBy::Nothing => None,
             ClassifiedBy::Output => {
                 let length = last_number(args)?;
                 if length >= u64::from(SMALL_OUTPUT) || self.to_terminal(args) {
@@ -126,40 +170,6 @@ impl Streams {
                 let shrinks = end < before;
                 Some((if shrinks { ArgClass::HeapShrinks } else { ArgClass::HeapGrows }, None))
             }
-            ClassifiedBy::Mapped => {
-                let mut words = args.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).skip(1);
-                let (length, protection, flags) = (words.next()?, words.next()?, words.next()?);
-                let block = matches!(protection, b"PROT_READ|PROT_WRITE" | b"0x3")
-                    && matches!(flags, b"MAP_PRIVATE|MAP_ANONYMOUS" | b"0x22");
-                (block && is_large(length)).then_some((ArgClass::BlockMapped, None))
-            }
-            ClassifiedBy::Unmapped => {
-                let length = args.split(|byte| *byte == b',').nth(1)?.trim_ascii();
-                is_large(length).then_some((ArgClass::BlockUnmapped, None))
-            }
-            ClassifiedBy::Close => {
-                let high = text::decimal(args).0 >= u64::from(HIGH_DESCRIPTOR);
-                high.then_some((ArgClass::HighDescriptor, None))
-            }
-            ClassifiedBy::Clock => Some((ArgClass::Clock, None)),
-            ClassifiedBy::ClockId => {
-                let end = args.iter().position(|b| *b == b',').unwrap_or(args.len());
-                let of_the_vdso = match args[..end].strip_prefix(b"CLOCK_") {
-                    Some(name) => NAMES.contains(&name),
-                    None => {
-                        text::number(args).is_some_and(|id| id < 32 && VDSO_CLOCKS & 1 << id != 0)
-                    }
-                };
-                of_the_vdso.then_some((ArgClass::Clock, None))
-            }
-            ClassifiedBy::Peer => {
-                let has = |part: &[u8]| memmem::find(args, part).is_some();
-                // The second form is that of -X raw: port 53 in network byte order.
-                if has(b"_port=htons(53)") || has(b"_port=\"\\x00\\x35\"") {
-                    return Some((ArgClass::NameServer, None));
-                }
-                has(b"sun_path=\"/dev/log\"").then_some((ArgClass::SystemLog, None))
-            }
             ClassifiedBy::Status => {
                 let file = file_type(args);
                 let null = is_null_device(args);
@@ -171,6 +181,7 @@ impl Streams {
                 }
                 None
             }
+            _ => Some((by.class(args)?, None)),
         }
     }
 

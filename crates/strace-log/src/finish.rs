@@ -101,78 +101,61 @@ impl Reader<'_> {
 
     fn write_notes(&mut self, facts: Facts) {
         let seen = &self.seen;
-        let mut notes = Vec::new();
-        if !facts.has(Fact::KernelTime) {
-            notes.push("The log has no times of calls (strace -T): counts only.".to_owned());
-        }
-        if !facts.has(Fact::Clock) {
-            notes.push(
-                "The log has no clock (strace -ttt): how soon a call was repeated is not known."
-                    .to_owned(),
-            );
-        }
-        if !facts.has(Fact::Paths) {
-            notes.push("The log has pointers where paths should be (strace -e raw).".to_owned());
-        }
-        if seen.abbreviated {
-            notes.push(
-                "Answers of stat show mode and size only (strace -v shows all): \
-                 the same answer means the same mode and size."
-                    .to_owned(),
-            );
-        }
-        if seen.cut_variables {
-            notes.push(
-                "Variables are cut in the log (strace -s 4096 shows all): \
-                 the environment of those programs is not known."
-                    .to_owned(),
-            );
-        }
-        if self.processes.seen > 1 {
-            notes.push(format!(
-                "Processes that ran already when the log begins: {}. \
-                 Their threads are shown as separate processes.",
-                self.processes.seen
-            ));
-        }
-        if self.processes.never_seen() > 0 {
-            notes.push(format!(
-                "Children that were started but are not in the log (strace -f follows them): {}.",
-                self.processes.never_seen()
-            ));
-        }
-        if self.processes.misplaced > 0 {
-            notes.push(format!(
-                "Threads that started while others did, whose first calls may be counted \
-                 under another process: {}.",
-                self.processes.misplaced
-            ));
-        }
-        if seen.unordered_files {
-            notes.push(
-                "The files have no common clock (strace -ff -ttt): what happened between two calls in \
-                 another process is not known."
-                    .to_owned(),
-            );
-        }
-        if seen.long_lines > 0 {
-            notes.push(format!(
-                "Lines longer than 1 MiB, of which the middle was not read: {}.",
-                seen.long_lines
-            ));
-        }
-        if seen.last_cut {
-            notes.push(
+        let processes = &self.processes;
+        let notes = [
+            (
+                !facts.has(Fact::KernelTime),
+                "The log has no times of calls (strace -T): counts only.".to_owned(),
+            ),
+            (
+                !facts.has(Fact::Clock),
+                "The log has no clock (strace -ttt): how soon a call was repeated is not known.".into(),
+            ),
+            (
+                !facts.has(Fact::Paths),
+                "The log has pointers where paths should be (strace -e raw).".into(),
+            ),
+            (
+                seen.abbreviated,
+                "Answers of stat show mode and size only (strace -v shows all): the same answer means the same mode and size.".into(),
+            ),
+            (
+                seen.cut_variables,
+                "Variables are cut in the log (strace -s 4096 shows all): the environment of those programs is not known.".into(),
+            ),
+            (
+                processes.seen > 1,
+                format!("Processes that ran already when the log begins: {}. Their threads are shown as separate processes.", processes.seen),
+            ),
+            (
+                processes.never_seen() > 0,
+                format!("Children that were started but are not in the log (strace -f follows them): {}.", processes.never_seen()),
+            ),
+            (
+                processes.misplaced > 0,
+                format!("Threads that started while others did, whose first calls may be counted under another process: {}.", processes.misplaced),
+            ),
+            (
+                seen.unordered_files,
+                "The files have no common clock (strace -ff -ttt): what happened between two calls in another process is not known.".into(),
+            ),
+            (
+                seen.long_lines > 0,
+                format!("Lines longer than 1 MiB, of which the middle was not read: {}.", seen.long_lines),
+            ),
+            (
+                seen.last_cut,
                 "The last line is cut: the log was still being written, or copied short.".into(),
-            );
-        }
-        if let Some((number, text)) = &seen.first_unparsed {
-            notes.push(format!(
+            ),
+        ];
+        let foreign = seen.first_unparsed.as_ref().map(|(number, text)| {
+            format!(
                 "Lines that strace did not write (output of the program?): {}; the first is line {number}: {text}",
                 seen.unparsed
-            ));
-        }
-        for note in notes {
+            )
+        });
+        let true_ones = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note);
+        for note in true_ones.chain(foreign) {
             self.builder.note(note);
         }
     }

@@ -124,18 +124,7 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) -> Option<()
     let words: Vec<&str> = words.collect();
     match kind {
         "site" => site(profile, directive.trim_start().strip_prefix("site")?.trim(), line_before)?,
-        "env" => {
-            let set = words.iter().filter_map(|word| word.split_once('='));
-            let env: BTreeMap<String, String> =
-                set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            profile.facts = profile.facts.with(Fact::Environment);
-            profile.processes.iter_mut().for_each(|p| p.env = Env::Known(env.clone()));
-            let mut lists = ListsInEnvironments::default();
-            for id in (0..profile.processes.len() as u32).map(ProcId) {
-                lists.add(id, env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-            }
-            lists.fill(profile);
-        }
+        "env" => environment(profile, &words),
         "libc" => {
             let libc = match words[..] {
                 ["glibc", version] => Libc::Glibc(Some(version.to_owned())),
@@ -186,6 +175,20 @@ fn apply(profile: &mut Profile, directive: &str, line_before: &str) -> Option<()
         _ => return None,
     }
     Some(())
+}
+
+/// Gives every process this environment: words `NAME=VALUE`.
+fn environment(profile: &mut Profile, words: &[&str]) {
+    let set = words.iter().filter_map(|word| word.split_once('='));
+    let env: BTreeMap<String, String> =
+        set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    profile.facts = profile.facts.with(Fact::Environment);
+    profile.processes.iter_mut().for_each(|p| p.env = Env::Known(env.clone()));
+    let mut lists = ListsInEnvironments::default();
+    for id in (0..profile.processes.len() as u32).map(ProcId) {
+        lists.add(id, env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    }
+    lists.fill(profile);
 }
 
 fn fact(profile: &mut Profile, word: &str) -> Option<()> {

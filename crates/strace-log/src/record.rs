@@ -62,7 +62,7 @@ impl Reader<'_> {
                 process = self.processes.exec(thread, &exe, &mut self.builder);
                 self.image(process, &found);
             }
-            self.path_call(process, ended_call, text, found, answer);
+            self.path_call(process, call, text, found, answer);
             return;
         }
         self.detail_or_count(process, call, if whole { args } else { b"" }, ret, answer);
@@ -125,8 +125,7 @@ impl Reader<'_> {
         let process = self.processes.get(thread).process;
         self.image(process, &found);
         let answer = Answer { at_ns, kernel_ns: end.kernel_ns, ..Answer::outcome(Ok(())) };
-        let ended_call = EndedCall { thread, call, at_ns, whole: true };
-        self.path_call(process, ended_call, end.text, found, answer);
+        self.path_call(process, call, end.text, found, answer);
     }
 
     /// Counts a call that names no path.
@@ -169,23 +168,22 @@ impl Reader<'_> {
     fn path_call(
         &mut self,
         process: ProcId,
-        ended_call: EndedCall,
+        call: u16,
         text: &[u8],
         found: Path<'_>,
         mut answer: Answer,
     ) {
         let Some(outcome) = answer.outcome else { return };
-        let known = self.calls.get(ended_call.call);
-        let (id, role, query) = (known.id, known.role, known.query);
-        let ok = answer.outcome == Some(Ok(()));
+        let known = self.calls.get(call);
+        let (id, role, query, ok) = (known.id, known.role, known.query, outcome.is_ok());
         let found = match found {
             Path::Found(found) => found,
-            Path::Null | Path::Unreadable => {
-                if found == Path::Unreadable {
+            missing => {
+                if missing == Path::Unreadable {
                     self.builder.lost(Loss::NoPath, 1);
                     self.seen.pointers += 1;
                 }
-                self.count(process, ended_call.call, answer);
+                self.count(process, call, answer);
                 if ok && query.changes() {
                     self.builder.barrier();
                 }
@@ -195,10 +193,10 @@ impl Reader<'_> {
         let query = path::ask(role, query, &found);
         let more = self.has_more_to_record(role, ok, found.raw);
         if query == Query::NoPath {
-            self.count(process, ended_call.call, answer);
+            self.count(process, call, answer);
             if !more {
                 let known = CachedCall { asked: None, fingerprint: None, outcome };
-                self.cache.store(self.asker(process, ended_call.call), text, known);
+                self.cache.store(self.asker(process, call), text, known);
             }
             return;
         }
@@ -207,12 +205,9 @@ impl Reader<'_> {
             answer.fingerprint = self.fingerprint(role, query, found.rest);
         }
         // Long answers mostly come from strace -v, and differ by their times.
-        let (key, of) = if text.len() > cache::LONGEST && role != Role::Open {
-            (found.head, Some(query))
-        } else {
-            (text, None)
-        };
-        let asker = Asker { query: of, ..self.asker(process, ended_call.call) };
+        let long = text.len() > cache::LONGEST && role != Role::Open;
+        let (key, of) = if long { (found.head, Some(query)) } else { (text, None) };
+        let asker = Asker { query: of, ..self.asker(process, call) };
         let known = of.and_then(|_| self.cache.find(asker, key, key)?.asked);
         let question = match known {
             Some((question, _)) => question,
@@ -233,13 +228,17 @@ impl Reader<'_> {
             let known = CachedCall { asked, fingerprint: answer.fingerprint, outcome };
             self.cache.store(asker, key, known);
         }
-        if !ok {
-            return;
+        if ok {
+            // Else the path was not read again.
+            if known.is_none() && path::is_directory(query, found.rest) {
+                self.note_directory();
+            }
+            self.take_effect(process, role, &found);
         }
-        // Else the path was not read again.
-        if known.is_none() && path::is_directory(query, found.rest) {
-            self.note_directory();
-        }
+    }
+
+    /// What a call changes for its process: it loads a C library, or is in another directory.
+    fn take_effect(&mut self, process: ProcId, role: Role, found: &PathArg<'_>) {
         match role {
             Role::Open => {
                 if let Some(libc) = self.libc_of(found.raw) {
@@ -248,7 +247,7 @@ impl Reader<'_> {
                 }
             }
             Role::Chdir => {
-                self.absolute(process, &found);
+                self.absolute(process, found);
                 std::mem::swap(&mut self.path, &mut self.piece);
                 self.moved(process);
             }

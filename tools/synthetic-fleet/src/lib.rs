@@ -97,27 +97,27 @@ impl Fleet {
         Ok(())
     }
 
+    /// When and where the window `n` of a host was observed.
+    fn about(self, host: u32, n: u32) -> AgentWindow {
+        let length = DAY_US / i64::from(self.windows.max(1));
+        let start_us = Self::START_US + i64::from(n) * length;
+        let env = if is_production(host) { "production" } else { "test" };
+        let is_old = host % 7 == 3 || n < self.days * self.windows / 4;
+        AgentWindow {
+            start_us,
+            end_us: start_us + length,
+            host: format!("host-{host:06}"),
+            labels: format!("env={env},site=s{}", host % 3),
+            sample_scale: if host % 4 == 2 { 2.5 } else { 1.0 },
+            version: if is_old { "0.1.0" } else { "0.2.0" }.to_owned(),
+            ..AgentWindow::default()
+        }
+    }
+
     /// The window `n` of a host.
     fn window(self, host: u32, n: u32) -> Window {
         let all = self.days * self.windows;
         let (early, late) = (n < all / 2, n >= all - all / 4);
-        let length = DAY_US / i64::from(self.windows.max(1));
-        let start_us = Self::START_US + i64::from(n) * length;
-        let production = host % 2 == 1;
-        let (old, changed) = (host % 7 == 3, n >= all / 4);
-        let about = AgentWindow {
-            start_us,
-            end_us: start_us + length,
-            host: format!("host-{host:06}"),
-            labels: format!(
-                "env={},site=s{}",
-                if production { "production" } else { "test" },
-                host % 3
-            ),
-            sample_scale: if host % 4 == 2 { 2.5 } else { 1.0 },
-            version: if old || !changed { "0.1.0" } else { "0.2.0" }.to_owned(),
-            ..AgentWindow::default()
-        };
         let mut dice = Dice(self.seed ^ (u64::from(host) << 32) ^ u64::from(n));
         let lost = if host % 11 == 4 { dice.up_to(50) } else { 0 };
         let mut rows = vec![(Dimensions::default(), Measures { lost, ..Measures::default() })];
@@ -132,7 +132,7 @@ impl Fleet {
             rows.push((row, Measures::default()));
         }
         let app = needed("app.service", "gunicorn (python3)", "openat");
-        if production {
+        if is_production(host) {
             rows.push(dice.needless(&app, Fate::Needless, "python-path", Some("PYTHONPATH")));
         }
         if host.is_multiple_of(2) && late {
@@ -151,17 +151,18 @@ impl Fleet {
         rows.push((unexplained, Measures { calls, failed: calls, ..Measures::default() }));
         rows.push(dice.needed(nginx));
         rows.push(dice.needed(app));
-        for n in 0.. {
-            if rows.len() >= self.rows.max(8) as usize {
-                break;
-            }
+        for n in 0..(self.rows.max(8) as usize).saturating_sub(rows.len()) {
             let call = ["read", "write", "futex", "epoll_wait", "close"][n % 5];
             let service = format!("filler-{:02}.service", n / 5);
             rows.push(dice.needed(needed(&service, &service[..9], call)));
         }
         rows.sort_by(|a, b| a.0.cmp(&b.0));
-        (about, rows)
+        (self.about(host, n), rows)
     }
+}
+
+fn is_production(host: u32) -> bool {
+    host % 2 == 1
 }
 
 /// The name that the agent's ring gives to the file of a window.

@@ -1,8 +1,10 @@
 //! The messages of the programs in the kernel: processes, paths, stacks.
 
 mod finish;
+mod image;
 mod samples;
 
+use self::image::{Image, used_so_far};
 use self::samples::Samples;
 use crate::SessionOptions;
 use crate::session::layout::StackMessage;
@@ -18,30 +20,6 @@ use std::rc::Rc;
 /// Most descriptors of other root directories.
 const MAX_ROOTS: usize = 256;
 pub(crate) type Map<K, V> = HashMap<K, V, FixedState>;
-
-/// A process between two execs, as the kernel numbers them.
-struct Image {
-    id: ProcId,
-    /// Its pid while it is the latest image of that pid and has not ended.
-    pid: Option<u32>,
-    /// What earlier images of this process used.
-    earlier: Used,
-    /// What it and they used, once that is known.
-    used: Option<Used>,
-    /// CPU time in addition to that, of threads that have ended.
-    rest_ns: u64,
-    /// The look at which it had ended.
-    ended: Option<u64>,
-    /// It ran before the observation: its CPU time is read from /proc at the end.
-    attached: bool,
-}
-
-impl Image {
-    fn new(id: ProcId) -> Image {
-        let earlier = Used::default();
-        Image { id, pid: None, earlier, used: None, rest_ns: 0, ended: None, attached: false }
-    }
-}
 
 /// A process that ended in the last window, of which this one may get calls.
 struct Former {
@@ -105,7 +83,6 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new(options: &SessionOptions, started_ns: u64) -> Events {
-        let directory = std::env::current_dir().ok();
         Events {
             builder: Builder::new(options.limits),
             rows: KernelRows::default(),
@@ -116,7 +93,9 @@ impl Events {
             watch: options.watch.clone(),
             latency: options.latency,
             shares_root: RootId::of("self"),
-            own_directory: directory.and_then(|path| Some(path.to_str()?.into())),
+            own_directory: std::env::current_dir()
+                .ok()
+                .and_then(|path| Some(path.to_str()?.into())),
             images: Map::default(),
             ended: Map::default(),
             former: Map::default(),
@@ -145,8 +124,7 @@ impl Events {
 
     /// From now on, process `pid` is observed as `image`.
     pub(crate) fn attached(&mut self, image: u32, pid: u32) {
-        let process = Process::new(pid, None, Spawn::Seen);
-        self.begin(image, pid, process, true);
+        self.begin(image, pid, Process::new(pid, None, Spawn::Seen), true);
     }
 
     /// Whether process `pid` is observed and lives.
@@ -167,8 +145,7 @@ impl Events {
     /// Whether `image` ended so long ago that no CPU can still add to its rows.
     pub(crate) fn has_settled(&self, image: u32) -> bool {
         let ended = self.images.get(&image).and_then(|image| image.ended);
-        let ended = ended.or_else(|| self.ended.get(&image).copied());
-        ended.is_some_and(|look| look + 1 < self.looks)
+        ended.or_else(|| self.ended.get(&image).copied()).is_some_and(|look| look + 1 < self.looks)
     }
 
     /// Takes one message.
@@ -176,7 +153,6 @@ impl Events {
         match KernelMessage::read(bytes) {
             Some(KernelMessage::Seen(event)) => {
                 let mut process = Process::new(event.about.pid, None, Spawn::Seen);
-                process.shares_root = event.shares_root();
                 describe(&mut process, &event);
                 self.begin(event.image(), event.about.pid, process, true);
                 self.note_cgroup(event);
@@ -187,7 +163,7 @@ impl Events {
             Some(KernelMessage::Spent(spent)) => {
                 if let Some(image) = self.images.get_mut(&spent.head.image) {
                     image.rest_ns += spent.runtime;
-                    book(&mut self.builder, image);
+                    image.book(&mut self.builder);
                 }
             }
             Some(KernelMessage::Path { path, directory, text }) => {
@@ -245,12 +221,11 @@ impl Events {
             former.ended = Some(self.looks);
             self.settling.push(self.looks);
             former.used = Some(used);
-            book(&mut self.builder, former);
+            former.book(&mut self.builder);
             self.builder.process_mut(former.id).shares_root &= event.shares_root();
             former.id
         });
         let mut process = Process::new(event.about.pid, former, Spawn::Exec);
-        process.shares_root = event.shares_root();
         process.secure = Some(event.about.secure != 0);
         // Of one with set-user-ID only the real user is known.
         process.user = (event.about.secure == 0).then_some((event.about.uid, event.about.gid));
@@ -312,7 +287,7 @@ impl Events {
         image.ended = Some(self.looks);
         self.settling.push(self.looks);
         image.used = Some(Used::from(&event.about));
-        book(&mut self.builder, image);
+        image.book(&mut self.builder);
         let process = self.builder.process_mut(image.id);
         process.shares_root &= event.shares_root();
         let (code, signal) = (event.about.exit_code >> 8 & 0xff, event.about.exit_code & 0x7f);
@@ -377,41 +352,7 @@ fn below(directory: &str, relative: &str) -> String {
 
 /// The facts in the message about a process that is first seen, or executes.
 fn describe(process: &mut Process, event: &ProcessEvent<'_>) {
+    process.shares_root = event.shares_root();
     process.command = Some(event.command());
     process.open_files = Some(event.about.open_files);
-}
-
-/// What a live process has used, from /proc/PID/stat (proc(5)): CPU time to a hundredth of a second.
-fn used_so_far(pid: u32) -> Option<Used> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = text.rsplit_once(')')?;
-    // The third field of the line is the first one here.
-    let fields: Vec<u64> =
-        fields.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
-    let [minor_faults, major_faults, user, system] = [10, 12, 14, 15].map(|at| fields.get(at - 3));
-    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some(Used {
-        user_ns: user? * tick,
-        system_ns: system? * tick,
-        minor_faults: *minor_faults?,
-        major_faults: *major_faults?,
-        given_back: 0,
-    })
-}
-
-/// Stores what the process of an image has used. How its CPU time divides between user mode and kernel comes from the
-/// scheduler's ticks: for less than a few of them it is not known.
-fn book(builder: &mut Builder, image: &Image) {
-    const TICKS: u64 = 10_000_000;
-    let Some(used) = image.used.filter(|_| !image.attached || image.pid.is_some()) else { return };
-    let Used { user_ns, system_ns, minor_faults, major_faults, given_back } =
-        used.since(image.earlier);
-    let sum = user_ns + system_ns;
-    let process = builder.process_mut(image.id);
-    process.cpu_ns = Some(sum + image.rest_ns);
-    process.cpu_user_ns = (sum >= TICKS).then_some(user_ns);
-    process.cpu_sys_ns = (sum >= TICKS).then_some(system_ns + image.rest_ns);
-    process.minor_faults = Some(minor_faults);
-    process.major_faults = Some(major_faults);
-    process.given_back = Some(given_back);
 }

@@ -17,6 +17,7 @@
 //!
 //! This is one judgement for all rules, after them: no rule knows the tree of processes.
 
+use crate::engine::helpers;
 use crate::engine::launchers::{LOOKED_UP, is_interpreter, names, program, programs};
 use crate::text::number;
 use needless_model::{
@@ -25,45 +26,15 @@ use needless_model::{
 };
 use std::collections::BTreeSet;
 
+const DOES_NOT_REACH: &str = "A change in front of the command does not reach the program.";
 /// Longer values are not written out in a sentence.
 const SHOWN: usize = 120;
 /// Compiled programs that set a variable because their user says so: in their arguments, in a
 /// configuration or in the code that they run.
-const SET_ON_REQUEST: [&str; 33] = [
-    "env",
-    "stdbuf",
-    "sudo",
-    "doas",
-    "su",
-    "runuser",
-    "setpriv",
-    "login",
-    "sshd",
-    "cron",
-    "at",
-    "systemd",
-    "systemd-run",
-    "make",
-    "gmake",
-    "cmake",
-    "gdb",
-    "strace",
-    "busybox",
-    "toybox",
-    "direnv",
-    "bwrap",
-    "firejail",
-    "chpst",
-    "envdir",
-    "envuidgid",
-    "s6-envdir",
-    "tmux",
-    "screen",
-    "java",
-    "apache2",
-    "nginx",
-    "uwsgi",
-];
+const SET_ON_REQUEST: &str = "\
+    env stdbuf sudo doas su runuser setpriv login sshd cron at systemd systemd-run make \
+    gmake cmake gdb strace busybox toybox direnv bwrap firejail chpst envdir envuidgid \
+    s6-envdir tmux screen java apache2 nginx uwsgi";
 
 /// Moves the remedies of `finding` that are about a variable to the program that the variable came
 /// from, if that is not the first one. If every remedy would be in the source of a compiled
@@ -73,94 +44,103 @@ pub(crate) fn place(profile: &Profile, finding: &mut Finding) -> Option<String> 
     let mut sealed: Option<String> = None;
     let mut open = false;
     for remedy in remedies {
-        if let Change::WithoutEntries { variable, entries } = &remedy.change {
-            let (variable, entries) = (variable.clone(), entries.clone());
-            let by = |id: &ProcId| profile.listed_by(*id, &variable, &entries);
-            let links: Vec<Link<'_>> = processes.iter().filter_map(by).collect();
-            match links.is_empty() {
-                true => open = true,
-                false => {
-                    let who = names(profile, links.iter().copied());
-                    let within = links.len() == processes.len();
-                    if within && links.iter().all(|link| is_sealed(profile, *link)) {
-                        sealed = Some(only_inside(&variable, &who));
-                    } else {
-                        open = true;
-                    }
-                    *remedy = within_a_program(remedy, &variable, &who);
-                }
-            }
-            continue;
-        }
-        open |= variable(&remedy.change).is_none();
-        let Some(variable) = variable(&remedy.change).map(str::to_owned) else { continue };
-        let all: Vec<Inheritance<'_>> =
-            processes.iter().map(|id| profile.inheritance(*id, &variable)).collect();
-        let turns: Vec<LastChange<'_>> = all.iter().filter_map(Inheritance::change).collect();
-        if turns.len() < all.len()
-            && let Some(turn) = made_from(profile, processes, &variable)
-        {
-            let who = programs(profile, &[turn]);
-            *remedy = in_front_of_a_maker(remedy, &variable, &who);
-        }
-        if turns.is_empty() {
-            let looked_up = || processes.iter().take(LOOKED_UP);
-            let assigned = looked_up().find_map(|id| profile.assigned_by(*id, &variable));
-            let set = |id: &ProcId| profile.process(*id).env.value(&variable).is_some();
-            if let Some(by) = assigned.filter(|_| processes.iter().any(set)) {
-                *remedy = in_a_script_too(remedy, &variable, &program(profile, by));
-            } else if let Change::SetEnv { value: Some(value), .. } = &remedy.change
-                && let Some((by, certain)) =
-                    looked_up().filter(|id| !set(id)).find_map(|id| profile.cleared_by(*id))
-            {
-                let who = program(profile, by);
-                if certain && processes.len() == 1 {
-                    *remedy = after(remedy, &format!("{variable}={value}"), &who);
-                } else {
-                    also(remedy, &may_not_pass_on(&variable, &who));
-                }
-            }
-        }
-        match turns.first() {
-            // A plain log does not show the environment of the process itself: nothing is said
-            // about its values.
-            None => {
-                open = true;
-                let seen = |id| profile.process(id).env.get(&variable).is_some();
-                let unknown = processes.iter().zip(&all);
-                if unknown.into_iter().any(|(id, w)| matches!(w, Inheritance::Unknown) && seen(*id))
-                {
-                    also(remedy, &not_known(&variable));
-                }
-            }
-            Some(turn) if turns.len() == all.len() => {
-                let who = programs(profile, &turns);
-                let sentence = what_happened(&variable, turn, &who);
-                if !why.contains(&sentence) {
-                    *why = format!("{why} {sentence}");
-                }
-                if turns.iter().all(|turn| turn.is.is_some()) && are_sealed(profile, &turns) {
-                    sealed = Some(only_inside(&variable, &who))
-                } else {
-                    open = true
-                }
-                *remedy = moved(remedy, &variable, turn, &who);
-            }
-            Some(turn) => {
-                open = true;
-                let who = programs(profile, &turns);
-                let (some, of) = (number(turns.len() as u64), number(all.len() as u64));
-                let did = verb(turn).1;
-                also(
-                    remedy,
-                    &format!(
-                        "In {some} of the {of} processes {variable} was {did} by {who}: a change in front of the command does not reach these."
-                    ),
-                );
-            }
-        }
+        let only_there = match &remedy.change {
+            Change::WithoutEntries { .. } => place_entries(profile, processes, remedy),
+            _ => place_value(profile, processes, remedy, why),
+        };
+        open |= only_there.is_none();
+        sealed = only_there.or(sealed);
     }
     sealed.filter(|_| !open)
+}
+
+/// Moves a remedy about entries of a list. Returns the reason if only a compiled program can make
+/// the change.
+fn place_entries(profile: &Profile, processes: &[ProcId], remedy: &mut Remedy) -> Option<String> {
+    let Change::WithoutEntries { variable, entries } = &remedy.change else { return None };
+    let by = |id: &ProcId| profile.listed_by(*id, variable, entries);
+    let links: Vec<Link<'_>> = processes.iter().filter_map(by).collect();
+    if links.is_empty() {
+        return None;
+    }
+    let who = names(profile, links.iter().copied());
+    let sealed = links.len() == processes.len() && links.iter().all(|by| is_sealed(profile, *by));
+    let only_there = sealed.then(|| only_inside(variable, &who));
+    *remedy = within_a_program(remedy, variable, &who);
+    only_there
+}
+
+/// Moves a remedy about the value of a variable, and adds to `why` what happened to it. Returns the
+/// reason if only a compiled program can make the change.
+fn place_value(
+    profile: &Profile,
+    processes: &[ProcId],
+    remedy: &mut Remedy,
+    why: &mut String,
+) -> Option<String> {
+    let variable = variable(&remedy.change)?.to_owned();
+    let all: Vec<(ProcId, Inheritance<'_>)> =
+        processes.iter().map(|id| (*id, profile.inheritance(*id, &variable))).collect();
+    let turns: Vec<LastChange<'_>> = all.iter().filter_map(|(_, from)| from.change()).collect();
+    if turns.len() < all.len()
+        && let Some(turn) = made_from(profile, processes, &variable)
+    {
+        let who = programs(profile, &[turn]);
+        *remedy = in_front_of_a_maker(remedy, &variable, &who);
+    }
+    let Some(turn) = turns.first() else {
+        unchanged(profile, &all, remedy, &variable);
+        return None;
+    };
+    let who = programs(profile, &turns);
+    if turns.len() < all.len() {
+        let (some, of) = (number(turns.len() as u64), number(all.len() as u64));
+        let did = verb(turn).1;
+        let sentence = format!(
+            "In {some} of the {of} processes {variable} was {did} by {who}: a change in front of the command does not reach these."
+        );
+        also(remedy, &sentence);
+        return None;
+    }
+    let sentence = what_happened(&variable, turn, &who);
+    if !why.contains(&sentence) {
+        *why = format!("{why} {sentence}");
+    }
+    *remedy = moved(remedy, &variable, turn, &who);
+    let sealed = turns.iter().all(|turn| turn.is.is_some()) && are_sealed(profile, &turns);
+    sealed.then(|| only_inside(&variable, &who))
+}
+
+/// Says what an exec does not show, where none changed the variable: a script that assigns it, a
+/// program that does not pass it on, an environment that is not known.
+fn unchanged(
+    profile: &Profile,
+    all: &[(ProcId, Inheritance<'_>)],
+    remedy: &mut Remedy,
+    variable: &str,
+) {
+    let looked_up = || all.iter().map(|(id, _)| *id).take(LOOKED_UP);
+    let assigned = looked_up().find_map(|id| profile.assigned_by(id, variable));
+    let set = |id: ProcId| profile.process(id).env.value(variable).is_some();
+    if let Some(by) = assigned.filter(|_| all.iter().any(|(id, _)| set(*id))) {
+        *remedy = in_a_script_too(remedy, variable, &program(profile, by));
+    } else if let Change::SetEnv { value: Some(value), .. } = &remedy.change
+        && let Some((by, certain)) =
+            looked_up().filter(|id| !set(*id)).find_map(|id| profile.cleared_by(id))
+    {
+        let who = program(profile, by);
+        if certain && all.len() == 1 {
+            *remedy = after(remedy, &format!("{variable}={value}"), &who);
+        } else {
+            also(remedy, &may_not_pass_on(variable, &who));
+        }
+    }
+    // A plain log does not show the environment of the process itself: nothing is said about its
+    // values.
+    let seen = |id| profile.process(id).env.get(variable).is_some();
+    if all.iter().any(|(id, from)| matches!(from, Inheritance::Unknown) && seen(*id)) {
+        also(remedy, &not_known(variable));
+    }
 }
 
 fn only_inside(variable: &str, who: &str) -> String {
@@ -192,9 +172,9 @@ fn is_sealed(profile: &Profile, link: Link<'_>) -> bool {
     };
     process.exe.is_some()
         && !runs_a_script
-        && ![name, called]
-            .into_iter()
-            .any(|name| is_interpreter(name) || SET_ON_REQUEST.contains(&name))
+        && ![name, called].into_iter().any(|name| {
+            is_interpreter(name) || SET_ON_REQUEST.split(' ').any(|known| known == name)
+        })
         && process.runtime == Runtime::Native
 }
 
@@ -225,14 +205,11 @@ fn in_front_of_a_maker(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
         Change::UnsetEnv { .. } => format!("unset {variable}"),
         _ => format!("set the right value of {variable}"),
     };
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!("{change} in front of the command, and look at {who}")),
-        safety: Safety::Manual(format!(
-            "{who} makes its own value of {variable} from it: if there is nothing to add to, an \
-             empty entry may remain, and the calls may increase. {price}"
-        )),
-    }
+    let why = format!(
+        "{who} makes its own value of {variable} from it: if there is nothing to add to, an \
+         empty entry may remain, and the calls may increase."
+    );
+    by_hand(remedy, &format!("{change} in front of the command, and look at {who}"), &why)
 }
 
 /// The same change, which is right only where a script does not undo it.
@@ -241,27 +218,25 @@ fn in_a_script_too(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
         Change::SetEnv { value: Some(value), .. } => format!("{variable}={value}"),
         _ => format!("unset {variable}"),
     };
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!(
-            "{change} in front of the command, and in {who}, which assigns {variable} as well"
-        )),
-        safety: Safety::Manual(format!(
-            "The program gets what {who} assigns: a change in front of the command alone may change \
-             nothing. {price}"
-        )),
-    }
+    let change =
+        format!("{change} in front of the command, and in {who}, which assigns {variable} as well");
+    let why = format!(
+        "The program gets what {who} assigns: a change in front of the command alone may change \
+         nothing."
+    );
+    by_hand(remedy, &change, &why)
 }
 
 /// The same change, after a program that clears the environment.
 fn after(remedy: &Remedy, change: &str, who: &str) -> Remedy {
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!("in {who}, which clears the environment: {change} there")),
-        safety: Safety::Manual(format!(
-            "A value that is set in front of the command does not reach the program. {price}"
-        )),
-    }
+    let change = format!("in {who}, which clears the environment: {change} there");
+    let why = "A value that is set in front of the command does not reach the program.";
+    by_hand(remedy, &change, why)
+}
+
+/// A change for a person to make, for which `why` stands before what is said of the remedy.
+fn by_hand(remedy: &Remedy, change: &str, why: &str) -> Remedy {
+    helpers::by_hand(change, &format!("{why} {}", remedy.safety.sentence()))
 }
 
 fn may_not_pass_on(variable: &str, who: &str) -> String {
@@ -277,13 +252,7 @@ fn within_a_program(remedy: &Remedy, variable: &str, who: &str) -> Remedy {
         Change::WithoutEntries { entries, .. } => format!("take out {}", entries.join(" ")),
         _ => "make the change".to_owned(),
     };
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!("in {who}, which sets {variable}: {change}")),
-        safety: Safety::Manual(format!(
-            "A change in front of the command does not reach the program. {price}"
-        )),
-    }
+    by_hand(remedy, &format!("in {who}, which sets {variable}: {change}"), DOES_NOT_REACH)
 }
 
 fn variable(change: &Change) -> Option<&str> {
@@ -325,13 +294,7 @@ fn moved(remedy: &Remedy, variable: &str, turn: &LastChange<'_>, who: &str) -> R
         _ => "set the right value there".to_owned(),
     };
     let does = verb(turn).0;
-    let price = remedy.safety.sentence();
-    Remedy {
-        change: Change::Manual(format!("in {who}, which {does} {variable}: {there}")),
-        safety: Safety::Manual(format!(
-            "A change in front of the command does not reach the program. {price}"
-        )),
-    }
+    by_hand(remedy, &format!("in {who}, which {does} {variable}: {there}"), DOES_NOT_REACH)
 }
 
 fn not_known(variable: &str) -> String {

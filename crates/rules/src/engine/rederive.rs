@@ -55,18 +55,13 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
     can_advise(rule, said)?;
     let view = View::new(here);
     let process = view.process(ProcId(0));
-    let (variable, value) = match said {
-        Change::SetEnv { variable, value } => (variable.as_str(), value.as_deref()),
-        Change::UnsetEnv { variable } => (variable.as_str(), None),
-        Change::WithoutEntries { variable, entries } => {
-            return fewer_entries(variable, entries, process.env.get(variable));
-        }
-        _ => {
-            let remedy = tz_unset::preload(&view, &[ProcId(0)], false);
-            return remedy.ok_or_else(|| {
-                "a static or set-user-ID program does not load a preload library".into()
-            });
-        }
+    if let Change::WithoutEntries { variable, entries } = said {
+        return fewer_entries(variable, entries, process.env.get(variable));
+    }
+    let Some((variable, value)) = assignment(said) else {
+        return tz_unset::preload(&view, &[ProcId(0)], false).ok_or_else(|| {
+            "a static or set-user-ID program does not load a preload library".into()
+        });
     };
     let never = || format!("the rule {rule} does not advise this change of {variable}");
     let now = match &process.env {
@@ -82,26 +77,10 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         return shorter(search, process, value, now);
     }
     match rule {
-        "tz-unset" | "zone-scan" => Ok(zone::set_tz(&view, ProcId(0))),
-        "zone-file-missing" => {
-            let zone = zone::zone_of(&view, ProcId(0));
-            match zone.map(|zone| &zone.file) {
-                Some(ZoneFile::Missing | ZoneFile::NotAZone(_)) => {
-                    Ok(zone_file_missing::remedies(zone).swap_remove(0))
-                }
-                _ => Err("/etc/localtime is not missing there now".into()),
-            }
+        "tz-unset" | "zone-scan" | "zone-file-missing" | "tz-not-found" | "tz-misread" => {
+            another_zone(rule, said, &view, now).ok_or_else(never)?
         }
-        "heap-trim-churn" => {
-            if let Some(set) = heap_trim_churn::tunable(process) {
-                return Err(format!("{set} in GLIBC_TUNABLES overrides it there"));
-            }
-            if variable == "GLIBC_TUNABLES" {
-                return Ok(heap_trim_churn::block_remedy(process));
-            }
-            let mut all = heap_trim_churn::remedies().into_iter();
-            all.find(|remedy| names(&remedy.change) == Some(variable)).ok_or_else(never)
-        }
+        "heap-trim-churn" => allocator(variable, process).ok_or_else(never)?,
         "kerberos-probing" => Ok(kerberos_probing::remedy()),
         "resolver-reread" => more(resolver_reread::remedy(process), now),
         "name-search-list" => more(name_search_list::remedy(process), now),
@@ -112,15 +91,6 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         },
         "python-bytecode" => was_set(python_bytecode::remedy()),
         "unbuffered-output" => was_set(unbuffered_output::remedy(variable)),
-        "tz-not-found" if variable == "TZDIR" && value.is_none() => match now.flatten() {
-            Some(dir) => Ok(tz_not_found::without_tzdir(dir)),
-            None => Err("TZDIR is not set there".into()),
-        },
-        "tz-misread" => match now.flatten() {
-            Some(value) if variable == "TZ" => Ok(tz_misread::remedy(&view, ProcId(0), value)),
-            Some(_) => Err(never()),
-            None => Err(format!("{variable} is not set there")),
-        },
         "bash-env" if value.is_none() => was_set(bash_env::remedy()),
         "converter-path" => was_set(converter_path::remedy()),
         "message-path" => was_set(message_path::remedy()),
@@ -128,12 +98,10 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         "host-aliases" if process.env.value(variable).is_some() => Ok(host_aliases::remedy()),
         "host-aliases" => was_set(host_aliases::remedy()),
         // Whatever remained in it would be code that is loaded because a file names it.
-        "preload-missing" => match value {
-            None => was_set(preload_missing::remedy(&[])),
-            Some(_) => {
-                Err(format!("{variable} makes programs load code: it is not set from a report"))
-            }
-        },
+        "preload-missing" if value.is_none() => was_set(preload_missing::remedy(&[])),
+        "preload-missing" => {
+            Err(format!("{variable} makes programs load code: it is not set from a report"))
+        }
         "locale-spelling" | "locale-alias" | "locale-not-installed" => {
             another_locale(rule, said, &view, now).ok_or_else(never)?
         }
@@ -142,12 +110,57 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
     }
 }
 
-/// The variable that a change is of.
-fn names(change: &Change) -> Option<&str> {
+/// The variable that a change sets or, without a value, unsets.
+fn assignment(change: &Change) -> Option<(&str, Option<&str>)> {
     match change {
-        Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => Some(variable),
+        Change::SetEnv { variable, value } => Some((variable, value.as_deref())),
+        Change::UnsetEnv { variable } => Some((variable, None)),
         _ => None,
     }
+}
+
+/// A zone that this machine has, or none; `None` where the rule advises no such thing.
+fn another_zone(
+    rule: &str,
+    said: &Change,
+    view: &View<'_>,
+    now: Now<'_>,
+) -> Option<Result<Remedy, String>> {
+    let (variable, value) = assignment(said)?;
+    let set = now.flatten().ok_or_else(|| format!("{variable} is not set there"));
+    match rule {
+        "tz-unset" | "zone-scan" => Some(Ok(zone::set_tz(view, ProcId(0)))),
+        "zone-file-missing" => {
+            let zone = zone::zone_of(view, ProcId(0));
+            Some(match zone.map(|zone| &zone.file) {
+                Some(ZoneFile::Missing | ZoneFile::NotAZone(_)) => {
+                    Ok(zone_file_missing::remedies(zone).swap_remove(0))
+                }
+                _ => Err("/etc/localtime is not missing there now".into()),
+            })
+        }
+        "tz-not-found" if variable == "TZDIR" && value.is_none() => {
+            Some(set.map(tz_not_found::without_tzdir))
+        }
+        "tz-misread" if variable == "TZ" || set.is_err() => {
+            Some(set.map(|value| tz_misread::remedy(view, ProcId(0), value)))
+        }
+        _ => None,
+    }
+}
+
+/// A setting of malloc, where none that the process has overrides it; `None` where the rule does not
+/// advise this one.
+fn allocator(variable: &str, process: &Process) -> Option<Result<Remedy, String>> {
+    if let Some(set) = heap_trim_churn::tunable(process) {
+        return Some(Err(format!("{set} in GLIBC_TUNABLES overrides it there")));
+    }
+    if variable == "GLIBC_TUNABLES" {
+        return Some(Ok(heap_trim_churn::block_remedy(process)));
+    }
+    let sets =
+        |remedy: &Remedy| assignment(&remedy.change).is_some_and(|(name, _)| name == variable);
+    heap_trim_churn::remedies().into_iter().find(sets).map(Ok)
 }
 
 /// A remedy that adds an option to those of the process, which have to be known.
@@ -170,11 +183,7 @@ fn another_locale(
     view: &View<'_>,
     now: Now<'_>,
 ) -> Option<Result<Remedy, String>> {
-    let (variable, value) = match said {
-        Change::SetEnv { variable, value } => (variable.as_str(), value.as_deref()),
-        Change::UnsetEnv { variable } => (variable.as_str(), None),
-        _ => return None,
-    };
+    let (variable, value) = assignment(said)?;
     let now = match now {
         None => return Some(Err(format!("the value of {variable} there is not known"))),
         Some(None) => return Some(Err(format!("{variable} is not set there"))),
@@ -231,8 +240,7 @@ fn catalogues(
     let none = BTreeSet::new();
     match (variable, value) {
         ("LC_MESSAGES" | "LANGUAGE", "C") => {
-            let remedy = catalogue_search::remedy(&none, lc_all, known);
-            return Some(Ok(remedy));
+            return Some(Ok(catalogue_search::remedy(&none, lc_all, known)));
         }
         ("LANGUAGE", _) => {}
         _ => return None,

@@ -182,32 +182,7 @@ pub(crate) fn judge(mut view: View<'_>, sink: &mut Sink, options: &CheckOptions)
         }
     }
     let (mut found, lacked) = sink.drain();
-    for (finding, _) in &mut found {
-        if profile.facts.has(Fact::AllCalls) {
-            // Every call was counted: no more of them can go.
-            let rows = finding.processes.iter().flat_map(|id| view.rows_of(*id));
-            let all: u64 = rows.map(|(_, row)| row.count).sum();
-            let rest = i64::try_from(all.saturating_sub(finding.needless)).unwrap_or(i64::MAX);
-            finding.besides = finding.besides.min(rest);
-        }
-        if finding.kernel_ns.is_none() {
-            (finding.kernel_ns, finding.estimated) = kernel_time(profile, finding);
-        }
-        // The time in a log is from another machine, perhaps.
-        finding.user_ns = finding.user_ns.filter(|_| profile.host.costs.is_some());
-        // The estimate is from another moment: nothing costs more than its processes spent.
-        let sum = |time: fn(&Process) -> Option<u64>| {
-            let each = finding.processes.iter().map(|id| time(profile.process(*id)));
-            each.sum::<Option<u64>>().filter(|spent| *spent > 0)
-        };
-        if let (Some(kernel), true) = (sum(in_kernel), finding.estimated) {
-            finding.kernel_ns = finding.kernel_ns.map(|ns| ns.min(kernel));
-        }
-        if let Some(spent) = sum(|process| process.cpu_ns) {
-            let rest = spent.saturating_sub(finding.kernel_ns.unwrap_or(0));
-            finding.user_ns = finding.user_ns.map(|ns| ns.min(rest));
-        }
-    }
+    found.iter_mut().for_each(|(finding, _)| bound(&view, finding));
     let shown = found.iter().map(|(finding, _)| finding).filter(|of| options.wants(&of.rule));
     verdict.account = Account::of(&view, sink, shown);
     // A rule that found something was checked, even if it lacked a fact.
@@ -217,17 +192,42 @@ pub(crate) fn judge(mut view: View<'_>, sink: &mut Sink, options: &CheckOptions)
             verdict.not_checked.push(NotChecked { rule: rule.into(), missing });
         }
     }
-    for (finding, threshold) in found {
-        if !options.wants(&finding.rule) {
-            continue;
-        }
+    for (finding, threshold) in found.into_iter().filter(|(of, _)| options.wants(&of.rule)) {
         let worth = options.worth(&view, &finding, threshold);
         if worth { &mut verdict.findings } else { &mut verdict.below }.push(finding);
     }
-    for findings in [&mut verdict.findings, &mut verdict.below] {
-        rank(findings);
-    }
+    rank(&mut verdict.findings);
+    rank(&mut verdict.below);
     verdict
+}
+
+/// Completes what a finding saves, so that it is never more than its processes did and spent.
+fn bound(view: &View<'_>, finding: &mut Finding) {
+    let profile = view.profile;
+    if profile.facts.has(Fact::AllCalls) {
+        // Every call was counted: no more of them can go.
+        let rows = finding.processes.iter().flat_map(|id| view.rows_of(*id));
+        let all: u64 = rows.map(|(_, row)| row.count).sum();
+        let rest = i64::try_from(all.saturating_sub(finding.needless)).unwrap_or(i64::MAX);
+        finding.besides = finding.besides.min(rest);
+    }
+    if finding.kernel_ns.is_none() {
+        (finding.kernel_ns, finding.estimated) = kernel_time(profile, finding);
+    }
+    // The time in a log is from another machine, perhaps.
+    finding.user_ns = finding.user_ns.filter(|_| profile.host.costs.is_some());
+    // The estimate is from another moment: nothing costs more than its processes spent.
+    let sum = |time: fn(&Process) -> Option<u64>| {
+        let each = finding.processes.iter().map(|id| time(profile.process(*id)));
+        each.sum::<Option<u64>>().filter(|spent| *spent > 0)
+    };
+    if let (Some(kernel), true) = (sum(in_kernel), finding.estimated) {
+        finding.kernel_ns = finding.kernel_ns.map(|ns| ns.min(kernel));
+    }
+    if let Some(spent) = sum(|process| process.cpu_ns) {
+        let rest = spent.saturating_sub(finding.kernel_ns.unwrap_or(0));
+        finding.user_ns = finding.user_ns.map(|ns| ns.min(rest));
+    }
 }
 
 /// The most that a process can have spent in the kernel, nanoseconds. How its CPU time divides between user mode and
@@ -340,10 +340,7 @@ pub(crate) fn kernel_time(profile: &Profile, finding: &Finding) -> (Option<u64>,
         );
     }
     let count: u64 = rows().map(|row| row.count).sum();
-    let Some(costs) = profile.host.costs else { return (None, true) };
-    if count == 0 {
-        return (None, true);
-    }
+    let Some(costs) = profile.host.costs.filter(|_| count > 0) else { return (None, true) };
     let sum: u64 = rows().map(|row| row.count * call_cost(&costs, profile, row)).sum();
     (Some(scale(sum, finding.needless, count).saturating_add(others_ns)), true)
 }

@@ -106,96 +106,32 @@ impl<'p> Others<'p> {
         calls: &mut [SearchCall<'p>],
     ) -> bool {
         let env = &view.process(id).env;
-        let mentions = |variable| {
-            let value = env.value(variable).unwrap_or_default();
-            value.split(':').filter(|entry| same(entry, dir)).count() as u64
-        };
+        let value = |variable| env.value(variable).unwrap_or_default();
+        let mentions =
+            |variable| value(variable).split(':').filter(|entry| same(entry, dir)).count() as u64;
+        let mine = mentions(variable);
         let looks: u64 =
             calls.iter().filter(|call| looks_at(call, dir)).map(|call| call.count).sum();
         match self.again {
             Again::Unknown => false,
-            Again::Loader => {
-                let direct = |call: &SearchCall<'_>| {
-                    call.row.query == Query::Open && base(parent(call.path)) == parent(call.path)
-                };
-                let own = |call: &SearchCall<'_>| {
-                    self.known(Query::Open, file_name(call.path))
-                        .map_or(call.count, |n| n.min(call.count))
-                };
-                let twice = calls.iter().any(|call| direct(call) && own(call) < call.count);
-                for call in calls.iter_mut().filter(|_| twice) {
-                    call.count = if direct(call) { own(call) } else { 0 };
-                }
-                twice
-            }
-            Again::Names => {
-                let mut sums = (0, 0);
-                for call in calls.iter() {
-                    if let Some(once) = self.known(call.row.query, call.rest) {
-                        sums = (sums.0 + call.count, sums.1 + once.min(call.count));
-                    }
-                }
-                // How often a name is asked for here for each time elsewhere: the factor for names
-                // that are asked for only here.
-                let times = (sums.0 + sums.1 / 2).checked_div(sums.1).unwrap_or(1);
-                let mine = mentions(variable).clamp(1, times);
-                let mut twice = false;
-                // `use lib` asks for this directory, and drops the other mentions: what is asked from then on stays.
-                let uses = calls
-                    .iter()
-                    .position(|call| call.rest.ends_with("/auto"))
-                    .unwrap_or(calls.len());
-                for call in &mut calls[uses..] {
-                    call.count = 0;
-                    twice = true;
-                }
-                for call in calls.iter_mut() {
-                    let own = match self.known(call.row.query, call.rest) {
-                        Some(once) => (once * mine).min(call.count),
-                        None => call.count * mine / times,
-                    };
-                    twice |= own < call.count;
-                    call.count = own;
-                }
-                twice
-            }
+            Again::Loader => self.keep_libraries(calls),
+            Again::Names => self.keep_names(mine, calls),
             Again::Imports => {
                 /// Checks of a directory when Python first meets it: they stay, as the listing
                 /// does.
                 const FIRST: u64 = 2;
-                let entries =
-                    Searcher::Program.raw_entries(env.value(variable).unwrap_or_default());
+                let entries = Searcher::Program.raw_entries(value(variable));
                 let kept = entries.filter_map(|entry| self.known(Query::Stat, entry)).max();
                 let once = kept.max(self.known(Query::Stat, "")).unwrap_or(looks);
                 // Python drops a second mention in the list itself after one check.
-                let twice = looks > once + mentions(variable) && once > FIRST;
+                let twice = looks > once + mine && once > FIRST;
                 for call in calls.iter_mut().filter(|_| twice) {
                     call.count = if looks_at(call, dir) { call.count.min(once - FIRST) } else { 0 };
                 }
                 twice
             }
-            Again::Looks => {
-                let mine = mentions(variable);
-                // Ruby 3.3 checks the directory more often than once. But for each mention it asks for each name, so most
-                // names show how many there are: one that another directory between has is asked for less often, and
-                // one that is required again more often.
-                let mut names: HashMap<&str, u64> = HashMap::new();
-                for call in
-                    calls.iter().filter(|call| call.row.query == Query::Open && absent(call.row))
-                {
-                    *names.entry(call.path).or_default() += call.count;
-                }
-                let mut asked: Vec<u64> = names.into_values().collect();
-                asked.sort_unstable();
-                let all = asked.get(asked.len() / 2).map_or(looks, |often| looks.min(*often));
-                let twice = mine > 0 && all > mine;
-                for call in calls.iter_mut().filter(|_| twice) {
-                    call.count = call.count * mine / all;
-                }
-                twice
-            }
+            Again::Looks => keep_mentions(mine, looks, calls),
             Again::Compiler { system } => {
-                let mine = mentions(variable);
                 let twice = mine > 0 && looks > mine;
                 // The work for the system's chain disappears only if the other mention is known to
                 // be in the user's chain.
@@ -215,13 +151,77 @@ impl<'p> Others<'p> {
             }
         }
     }
-}
 
-impl Others<'_> {
+    /// As [`Others::keep_own`], for the loader.
+    fn keep_libraries(&self, calls: &mut [SearchCall<'p>]) -> bool {
+        let direct = |call: &SearchCall<'_>| {
+            call.row.query == Query::Open && base(parent(call.path)) == parent(call.path)
+        };
+        let own = |call: &SearchCall<'_>| {
+            self.known(Query::Open, file_name(call.path)).map_or(call.count, |n| n.min(call.count))
+        };
+        let twice = calls.iter().any(|call| direct(call) && own(call) < call.count);
+        for call in calls.iter_mut().filter(|_| twice) {
+            call.count = if direct(call) { own(call) } else { 0 };
+        }
+        twice
+    }
+
+    /// As [`Others::keep_own`], where each name is asked for again, and the variable mentions the
+    /// directory so often.
+    fn keep_names(&self, mentions: u64, calls: &mut [SearchCall<'p>]) -> bool {
+        let mut sums = (0, 0);
+        for call in calls.iter() {
+            if let Some(once) = self.known(call.row.query, call.rest) {
+                sums = (sums.0 + call.count, sums.1 + once.min(call.count));
+            }
+        }
+        // How often a name is asked for here for each time elsewhere: the factor for names
+        // that are asked for only here.
+        let times = (sums.0 + sums.1 / 2).checked_div(sums.1).unwrap_or(1);
+        let mine = mentions.clamp(1, times);
+        // `use lib` asks for this directory, and drops the other mentions: what is asked from then on stays.
+        let uses = calls.iter().position(|call| call.rest.ends_with("/auto"));
+        let uses = uses.unwrap_or(calls.len());
+        let mut twice = uses < calls.len();
+        for call in &mut calls[uses..] {
+            call.count = 0;
+        }
+        for call in calls.iter_mut() {
+            let own = match self.known(call.row.query, call.rest) {
+                Some(once) => (once * mine).min(call.count),
+                None => call.count * mine / times,
+            };
+            twice |= own < call.count;
+            call.count = own;
+        }
+        twice
+    }
+
     /// How often the same was asked in a directory outside of the list.
     fn known(&self, query: Query, name: &str) -> Option<u64> {
         self.asked.get(&(query, name)).copied()
     }
+}
+
+/// As [`Others::keep_own`], where each of the `mine` mentions in the list is checked, and asked for each name.
+/// `looks`: checks of the directory.
+fn keep_mentions(mine: u64, looks: u64, calls: &mut [SearchCall<'_>]) -> bool {
+    // Ruby 3.3 checks the directory more often than once. But for each mention it asks for each name, so most
+    // names show how many there are: one that another directory between has is asked for less often, and
+    // one that is required again more often.
+    let mut names: HashMap<&str, u64> = HashMap::new();
+    for call in calls.iter().filter(|call| call.row.query == Query::Open && absent(call.row)) {
+        *names.entry(call.path).or_default() += call.count;
+    }
+    let mut asked: Vec<u64> = names.into_values().collect();
+    asked.sort_unstable();
+    let all = asked.get(asked.len() / 2).map_or(looks, |often| looks.min(*often));
+    let twice = mine > 0 && all > mine;
+    for call in calls.iter_mut().filter(|_| twice) {
+        call.count = call.count * mine / all;
+    }
+    twice
 }
 
 /// Whether the call checks the directory itself.

@@ -1,6 +1,7 @@
 //! Directories, which of them a path lies below, and whether they are some.
 
 use crate::View;
+use crate::engine::PathPattern;
 use needless_model::{Directory, Errno, Row};
 use std::collections::{BTreeSet, HashSet};
 
@@ -30,6 +31,14 @@ impl<'p> Dirs<'p> {
         let lengths = self.lengths.iter().filter(|at| **at <= path.len()).filter(ends);
         let dir = lengths.map(|at| &path[..*at]).find(|dir| self.all.contains(dir))?;
         Some((dir, path[dir.len()..].trim_start_matches('/')))
+    }
+
+    /// What evidence about `path` is shown as: one line for all that lies below a directory.
+    pub(crate) fn pattern(&self, path: &'p str) -> PathPattern<'p> {
+        match self.below(path) {
+            Some((dir, rest)) if !rest.is_empty() => PathPattern::below(dir),
+            _ => PathPattern::path(path),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is reported about the entries of a variable's list that hold nothing.
 
-use crate::engine::{Case, PathPattern, merge_shared};
+use crate::engine::{Case, merge_shared};
 use crate::lists::dirs::Dirs;
 use crate::lists::entries::{Entries, Tried, is_filled, state, stopped, walked};
 use crate::lists::variable::{self, Left, remedy};
@@ -21,6 +21,50 @@ pub(crate) fn lists_of<'p>(view: &View<'p>, id: ProcId) -> impl Iterator<Item = 
     lists.iter().filter(|list| !has_own_rule(&list.variable))
 }
 
+/// The calls that entries which hold nothing cost.
+struct Cost {
+    cases: BTreeMap<ProcId, Case>,
+    /// Rows of which only so many calls are meant.
+    shared: HashMap<usize, u64>,
+    /// How often one of the entries was opened.
+    opens: u64,
+}
+
+impl Cost {
+    fn of(view: &View<'_>, sink: &Sink, entries: &Entries<'_>) -> Cost {
+        let mut cost = Cost { cases: BTreeMap::new(), shared: HashMap::new(), opens: 0 };
+        let mut looks: BTreeMap<ProcId, Vec<(&str, &Row)>> = BTreeMap::new();
+        for (entry, tried) in entries {
+            for asked in &tried.rows {
+                let id = asked.row.process;
+                let fresh = || Case { process: id, needless: 0, of: 0, rows: Vec::new() };
+                let case = cost.cases.entry(id).or_insert_with(fresh);
+                case.needless += asked.row.count;
+                case.of += asked.row.count;
+                case.rows.push(asked.at);
+                if asked.itself {
+                    looks.entry(id).or_default().push((&entry.dir, asked.row));
+                    if asked.row.ok() && asked.row.query == Query::Open {
+                        cost.opens += asked.row.count;
+                    }
+                }
+            }
+        }
+        for (id, case) in &mut cost.cases {
+            let looks = looks.get(id).map_or(&[][..], Vec::as_slice);
+            let mut rows = walked(view, sink, *id, looks);
+            rows.extend(stopped(view, sink, *id, entries));
+            for (at, count) in rows {
+                case.needless += count;
+                case.of += count;
+                case.rows.push(at);
+                cost.shared.insert(at, count);
+            }
+        }
+        cost
+    }
+}
+
 /// What the entries of a variable cost that hold nothing.
 pub(crate) fn finding(
     view: &View<'_>,
@@ -29,56 +73,16 @@ pub(crate) fn finding(
     entries: &Entries<'_>,
     others: &BTreeSet<&str>,
 ) -> Option<Finding> {
-    let mut cases: BTreeMap<ProcId, Case> = BTreeMap::new();
-    let mut opens: BTreeMap<(ProcId, &str), u64> = BTreeMap::new();
-    let mut looks: BTreeMap<ProcId, Vec<(&str, &Row)>> = BTreeMap::new();
-    for (entry, tried) in entries {
-        for asked in &tried.rows {
-            let id = asked.row.process;
-            let fresh = || Case { process: id, needless: 0, of: 0, rows: Vec::new() };
-            let case = cases.entry(id).or_insert_with(fresh);
-            case.needless += asked.row.count;
-            case.of += asked.row.count;
-            case.rows.push(asked.at);
-            if asked.itself {
-                looks.entry(id).or_default().push((&entry.dir, asked.row));
-                if asked.row.ok() && asked.row.query == Query::Open {
-                    *opens.entry((id, &entry.dir)).or_default() += asked.row.count;
-                }
-            }
-        }
-    }
-    let mut shared: HashMap<usize, u64> = HashMap::new();
-    let walks: Vec<(ProcId, Vec<(usize, u64)>)> = cases
-        .keys()
-        .map(|id| {
-            let looks = looks.get(id).map_or(&[][..], Vec::as_slice);
-            let mut rows = walked(view, sink, *id, looks);
-            rows.extend(stopped(view, sink, *id, entries));
-            (*id, rows)
-        })
-        .collect();
-    for (id, rows) in walks {
-        let case = cases.get_mut(&id)?;
-        for (at, count) in rows {
-            case.needless += count;
-            case.of += count;
-            case.rows.push(at);
-            shared.insert(at, count);
-        }
-    }
+    let Cost { cases, shared, opens } = Cost::of(view, sink, entries);
     if cases.is_empty() {
         return None;
     }
     let programs: BTreeSet<&str> = cases.keys().map(|id| view.process(*id).name()).collect();
-    let each = if variable == "MANPATH" { HELD } else { LISTED };
-    let besides: u64 = opens.values().sum::<u64>() * each;
+    let after_open = if variable == "MANPATH" { HELD } else { LISTED };
     let index = Dirs::new(entries.keys().map(|entry| &*entry.dir).collect());
-    let about = |path| match index.below(path) {
-        Some((dir, rest)) if !rest.is_empty() => PathPattern::below(dir),
-        _ => PathPattern::path(path),
-    };
-    let merged = merge_shared(view.profile, cases.into_values().collect(), &shared, about);
+    let merged = merge_shared(view.profile, cases.into_values().collect(), &shared, |path| {
+        index.pattern(path)
+    });
     let dirs: BTreeSet<&str> = entries.keys().map(|entry| &*entry.dir).collect();
     let same = match others.iter().copied().collect::<Vec<_>>() {
         others if others.is_empty() => String::new(),
@@ -98,7 +102,7 @@ pub(crate) fn finding(
             is_filled(view, &dirs),
             left(view, variable, entries),
         )],
-        besides: besides as i64,
+        besides: (opens * after_open) as i64,
         ..merged.finding(RULE.name)
     })
 }

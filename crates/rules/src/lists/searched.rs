@@ -63,6 +63,7 @@ struct Asked {
 }
 
 /// What is counted of one list.
+#[derive(Default)]
 struct List<'p> {
     value: Option<&'p str>,
     dirs: BTreeMap<&'p str, Tried>,
@@ -70,6 +71,17 @@ struct List<'p> {
     shown: HashMap<&'p str, Shown>,
     twice: BTreeSet<&'p str>,
     of: BTreeMap<ProcId, u64>,
+}
+
+/// A process that searches a list.
+struct Searching<'v, 'p> {
+    view: &'v View<'p>,
+    search: &'v Search,
+    id: ProcId,
+    /// The variable's value, where known.
+    value: Option<&'p str>,
+    dirs: HashSet<&'p str>,
+    loader: Loader<'p>,
 }
 
 /// Whether the call asks and changes nothing.
@@ -89,46 +101,62 @@ pub(crate) fn searches<'p>(
 ) -> Vec<SearchedList<'p>> {
     let mut lists: BTreeMap<String, List<'p>> = BTreeMap::new();
     for id in view.ids().filter(|id| (search.who)(view, *id)) {
-        let process = view.process(id);
-        let value = process.env.value(search.variable).filter(|value| !value.is_empty());
-        let loads = search.searcher == Searcher::Loader;
-        if process.env == Env::Unknown && !search.variable.is_empty() && misses(view, id, search) {
+        let unknown = view.process(id).env == Env::Unknown;
+        if unknown && !search.variable.is_empty() && misses(view, id, search) {
             sink.lack(rule, Fact::Environment);
         }
-        if loads && value.is_none() && process.env != Env::Unknown {
-            continue;
-        }
-        let dirs: HashSet<&'p str> = match (value, &process.env) {
-            (Some(value), _) => {
+        let Some(searching) = Searching::of(view, id, search) else { continue };
+        let value = searching.value;
+        let list =
+            lists.entry(searching.key()).or_insert_with(|| List { value, ..List::default() });
+        searching.add_to(list, sink);
+    }
+    let found: Vec<SearchedList<'p>> =
+        lists.into_values().filter_map(|list| found(view, search, list)).collect();
+    for (row, calls) in found.iter().flat_map(|list| &list.above_rows) {
+        sink.claim(*row, *calls);
+    }
+    found
+}
+
+impl<'v, 'p> Searching<'v, 'p> {
+    /// `None` if the process has no such list, or none that the calls show.
+    fn of(view: &'v View<'p>, id: ProcId, search: &'v Search) -> Option<Self> {
+        let env = &view.process(id).env;
+        let value = env.value(search.variable).filter(|value| !value.is_empty());
+        let loads = search.searcher == Searcher::Loader;
+        let unknown = *env == Env::Unknown;
+        let dirs: HashSet<&'p str> = match value {
+            Some(value) => {
                 search.searcher.entries(value).filter(|dir| !(search.usual)(dir)).collect()
             }
-            (None, Env::Unknown) => inferred(view, id, search),
-            (None, Env::Known(_)) if search.variable.is_empty() => inferred(view, id, search),
-            (None, Env::Known(_)) => continue,
+            None if unknown || (search.variable.is_empty() && !loads) => inferred(view, id, search),
+            None => return None,
         };
         if dirs.is_empty() && !loads {
-            continue;
+            return None;
         }
         let loader = Loader::of(view, id);
-        if dirs.is_empty() && !loader.searches_current() {
-            continue;
-        }
-        let key = match value {
+        let searches = !dirs.is_empty() || loader.searches_current();
+        searches.then_some(Searching { view, search, id, value, dirs, loader })
+    }
+
+    /// What is the same for all processes with this list.
+    fn key(&self) -> String {
+        match self.value {
             Some(value) => value.to_owned(),
-            None => dirs.iter().collect::<BTreeSet<_>>().into_iter().copied().collect(),
-        };
-        let list = lists.entry(key).or_insert_with(|| List {
-            value,
-            dirs: BTreeMap::new(),
-            shown: HashMap::new(),
-            twice: BTreeSet::new(),
-            of: BTreeMap::new(),
-        });
+            None => self.dirs.iter().collect::<BTreeSet<_>>().into_iter().copied().collect(),
+        }
+    }
+
+    /// Counts the process's calls in `list`.
+    fn add_to(self, list: &mut List<'p>, sink: &Sink) {
+        let Searching { view, search, id, value, dirs, loader } = self;
+        let loads = search.searcher == Searcher::Loader;
         let parents: HashMap<&str, &'p str> =
             dirs.iter().filter_map(|dir| Some((dir.rsplit_once('/')?.0, *dir))).collect();
         let dirs = Dirs::new(dirs);
         let mut calls: BTreeMap<&'p str, Vec<SearchCall<'p>>> = BTreeMap::new();
-        let mut of = 0;
         for (at, row) in view.rows_of(id).filter(|(at, _)| !sink.taken(*at)) {
             let path = view.profile.path(row);
             let current = if loads { loader.in_current(row, path) } else { None };
@@ -149,11 +177,10 @@ pub(crate) fn searches<'p>(
             if count == 0 {
                 continue;
             }
-            of += count;
             list.dirs.entry(dir).or_default().hit |= row.ok() && !rest.is_empty();
             calls.entry(dir).or_default().push(SearchCall { at, row, path, rest, count });
         }
-        list.of.insert(id, of);
+        list.of.insert(id, calls.values().flatten().map(|call| call.count).sum());
         let empty = calls.keys().copied().filter(|dir| !list.dirs[dir].hit).collect();
         let others = Others::of(view, id, search.again, empty);
         for (dir, mut calls) in calls {
@@ -171,12 +198,6 @@ pub(crate) fn searches<'p>(
             }));
         }
     }
-    let found: Vec<SearchedList<'p>> =
-        lists.into_values().filter_map(|list| found(view, search, list)).collect();
-    for (row, calls) in found.iter().flat_map(|list| &list.above_rows) {
-        sink.claim(*row, *calls);
-    }
-    found
 }
 
 /// Whether the process may have searched without finding.
@@ -187,6 +208,59 @@ fn misses(view: &View<'_>, id: ProcId, search: &Search) -> bool {
     let searched =
         |row: &Row| asks(row.query) && empty(row) && (search.file)(view.profile.path(row));
     view.rows_of(id).any(|(_, row)| searched(row))
+}
+
+/// What was asked in the directories of a list that hold nothing.
+#[derive(Default)]
+struct Needless<'p> {
+    cases: BTreeMap<ProcId, Case>,
+    /// Rows of which only so many calls are meant.
+    shared: HashMap<usize, u64>,
+    listed: u64,
+    /// How often a process asked whether a directory above one of them is a link.
+    links: HashMap<(ProcId, &'p str), u64>,
+}
+
+impl<'p> Needless<'p> {
+    fn of(view: &View<'p>, list: &List<'p>) -> Needless<'p> {
+        let mut all = Needless::default();
+        for (dir, tried) in list.dirs.iter().filter(|(_, tried)| !tried.hit) {
+            for rows in tried.rows.chunk_by(|one, other| one.process == other.process) {
+                let process = rows[0].process;
+                let of = || list.of.get(&process).copied().unwrap_or(0);
+                let fresh = || Case { process, needless: 0, of: of(), rows: Vec::new() };
+                let case = all.cases.entry(process).or_insert_with(fresh);
+                case.needless += rows.iter().map(|row| row.count).sum::<u64>();
+                case.rows.extend(rows.iter().map(|row| row.at));
+                all.shared
+                    .extend(rows.iter().filter(|row| row.shared).map(|row| (row.at, row.count)));
+                let open = |row: &&Asked| view.profile.rows[row.at].query == Query::Open;
+                let opened = rows.iter().filter(open).filter(|row| view.profile.rows[row.at].ok());
+                all.listed += opened.map(|row| row.count).sum::<u64>();
+                let link = |row: &&Asked| {
+                    let asked = &view.profile.rows[row.at];
+                    asked.query == Query::Readlink && view.profile.path(asked) == *dir
+                };
+                let times: u64 = rows.iter().filter(link).map(|row| row.count).sum();
+                for (at, _) in dir.match_indices('/').skip(1).filter(|_| times > 0) {
+                    *all.links.entry((process, &dir[..at])).or_default() += times;
+                }
+            }
+        }
+        all
+    }
+
+    /// The rows of the calls about directories above, and how many of each.
+    fn above_rows(&self, view: &View<'p>) -> Vec<(usize, u64)> {
+        let asked = self.cases.keys().filter(|_| !self.links.is_empty());
+        let asked = asked.flat_map(|id| view.rows_of(*id));
+        let asked = asked.filter(|(_, row)| row.query == Query::Readlink);
+        let rows = asked.filter_map(|(at, row)| {
+            let times = self.links.get(&(row.process, view.profile.path(row)))?;
+            Some((at, row.count.min(*times)))
+        });
+        rows.collect()
+    }
 }
 
 fn found<'p>(view: &View<'p>, search: &Search, mut list: List<'p>) -> Option<SearchedList<'p>> {
@@ -201,39 +275,9 @@ fn found<'p>(view: &View<'p>, search: &Search, mut list: List<'p>) -> Option<Sea
     if empty.is_empty() || few {
         return None;
     }
-    let mut cases: BTreeMap<ProcId, Case> = BTreeMap::new();
-    let (mut shared, mut listed, mut above) = (HashMap::new(), 0, 0);
-    let mut links: HashMap<(ProcId, &str), u64> = HashMap::new();
-    for (dir, tried) in list.dirs.iter().filter(|(_, tried)| !tried.hit) {
-        for rows in tried.rows.chunk_by(|one, other| one.process == other.process) {
-            let process = rows[0].process;
-            let of = || list.of.get(&process).copied().unwrap_or(0);
-            let fresh = || Case { process, needless: 0, of: of(), rows: Vec::new() };
-            let case = cases.entry(process).or_insert_with(fresh);
-            case.needless += rows.iter().map(|row| row.count).sum::<u64>();
-            case.rows.extend(rows.iter().map(|row| row.at));
-            shared.extend(rows.iter().filter(|row| row.shared).map(|row| (row.at, row.count)));
-            let open = |row: &&Asked| view.profile.rows[row.at].query == Query::Open;
-            let opened = rows.iter().filter(open).filter(|row| view.profile.rows[row.at].ok());
-            listed += opened.map(|row| row.count).sum::<u64>();
-            let link = |row: &&Asked| {
-                let asked = &view.profile.rows[row.at];
-                asked.query == Query::Readlink && view.profile.path(asked) == *dir
-            };
-            let times: u64 = rows.iter().filter(link).map(|row| row.count).sum();
-            for (at, _) in dir.match_indices('/').skip(1).filter(|_| times > 0) {
-                *links.entry((process, &dir[..at])).or_default() += times;
-                above += times;
-            }
-        }
-    }
-    let asked = cases.keys().filter(|_| !links.is_empty()).flat_map(|id| view.rows_of(*id));
-    let asked = asked.filter(|(_, row)| row.query == Query::Readlink);
-    let above_rows = asked.filter_map(|(at, row)| {
-        let times = links.get(&(row.process, view.profile.path(row)))?;
-        Some((at, row.count.min(*times)))
-    });
-    let above_rows: Vec<(usize, u64)> = above_rows.collect();
+    let needless = Needless::of(view, &list);
+    let above_rows = needless.above_rows(view);
+    let Needless { cases, shared, listed, links } = needless;
     let cases: Vec<Case> = cases.into_values().collect();
     // All calls in them are made for another reason.
     if cases.is_empty() {
@@ -244,8 +288,7 @@ fn found<'p>(view: &View<'p>, search: &Search, mut list: List<'p>) -> Option<Sea
     let dead =
         |entry: &&str| empty.contains(*entry) || (entry.is_empty() && empty.contains(CURRENT));
     let kept = list.value.into_iter().flat_map(|value| search.searcher.raw_entries(value));
-    let kept = kept.filter(|entry| !dead(entry));
-    let kept = kept.collect();
+    let kept = kept.filter(|entry| !dead(entry)).collect();
     // One line of evidence per directory, for all names that were asked for in it.
     let dirs = Dirs::new(empty.iter().copied().collect());
     let base = |path| match dirs.below(path) {
@@ -268,7 +311,7 @@ fn found<'p>(view: &View<'p>, search: &Search, mut list: List<'p>) -> Option<Sea
         twice,
         shared,
         listed,
-        above,
+        above: links.values().sum(),
         above_rows,
     })
 }

@@ -35,7 +35,7 @@ impl<'p> Loader<'p> {
     pub(crate) fn of(view: &View<'p>, id: ProcId) -> Loader<'p> {
         let mut loader = Loader::default();
         let mut opens: Vec<(&Row, &'p str)> = Vec::new();
-        let (mut looked, mut looked_below) = (HashSet::new(), HashSet::new());
+        let mut looked = Looked::default();
         // Until the C library is loaded, all calls are the loader's.
         let mut loading = view.born(id) == Spawn::Exec;
         let mut by_statx = false;
@@ -51,8 +51,8 @@ impl<'p> Loader<'p> {
                         loader.first_look.entry(path).or_insert(at);
                     }
                     match base(path) {
-                        dir if dir == path => looked.insert(dir),
-                        dir => looked_below.insert(dir),
+                        dir if dir == path => looked.at.insert(dir),
+                        dir => looked.below.insert(dir),
                     };
                 }
                 Query::Open if is_library(path) => {
@@ -67,8 +67,6 @@ impl<'p> Loader<'p> {
             }
         }
         opens.retain(|(row, path)| loader.looks(row, path));
-        let mut missed: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-        let mut missed_below: HashMap<&str, BTreeSet<&str>> = HashMap::new();
         for (row, path) in &opens {
             let (dir, variant) = (base(parent(path)), parent(path));
             loader.searched.insert(dir);
@@ -77,36 +75,9 @@ impl<'p> Loader<'p> {
                 *tried = row.count.max(*tried);
             }
         }
-        for (_, path) in opens.iter().filter(|(row, _)| absent(row)) {
-            let dir = base(parent(path));
-            let names = if dir == parent(path) { &mut missed } else { &mut missed_below };
-            names.entry(dir).or_default().insert(file_name(path));
-        }
         let variable = view.process(id).env.get("LD_LIBRARY_PATH").map(Option::unwrap_or_default);
-        let listed = |dir: &str| {
-            let mut listed = variable.into_iter().flat_map(|value| Searcher::Loader.entries(value));
-            listed.any(|entry| entry == dir)
-        };
-        // The loader assumes that the directory of such an entry exists, and tries its variants
-        // again for each library. The variable says whether a directory is listed; if the variable
-        // is not known, this pattern does.
-        let asked = |dir: &str| {
-            if missed_below.contains_key(dir) {
-                looked_below.contains(dir)
-            } else {
-                looked.contains(dir)
-            }
-        };
-        let entry = |dir: &'p str| match variable {
-            Some(value) if listed(dir) || value.is_empty() => None,
-            Some(value) => entry_of(value, dir, &|dir| missed.contains_key(dir)),
-            None if dir.is_empty() => Some(CURRENT),
-            None if missed_below.get(dir).is_none_or(|names| names.len() < 2) => None,
-            None if dir.starts_with('/') => Some(CURRENT),
-            None => Some(dir),
-        };
-        let current = missed.keys().filter(|dir| !asked(dir));
-        loader.current = current.filter_map(|dir| Some((*dir, entry(dir)?))).collect();
+        let missed = opens.iter().filter(|(row, _)| absent(row)).map(|(_, path)| *path);
+        loader.current = looked.current(variable, missed);
         loader
     }
 
@@ -144,6 +115,50 @@ impl<'p> Loader<'p> {
     fn looks(&self, row: &Row, path: &str) -> bool {
         let stem = || path.strip_suffix(".so").is_some_and(|stem| self.others.contains(stem));
         is_library(path) && !by_hand(row) && !stem()
+    }
+}
+
+/// Directories that a process checked.
+#[derive(Default)]
+struct Looked<'p> {
+    /// Themselves.
+    at: HashSet<&'p str>,
+    /// In a subdirectory for a processor variant.
+    below: HashSet<&'p str>,
+}
+
+impl<'p> Looked<'p> {
+    /// The directories of empty and relative entries, and the entry: of the paths in `missed`, those that were looked for
+    /// without a check of the directory. `variable`: the value of LD_LIBRARY_PATH, where known.
+    fn current(
+        &self,
+        variable: Option<&'p str>,
+        missed: impl Iterator<Item = &'p str>,
+    ) -> HashMap<&'p str, &'p str> {
+        let mut names: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+        let mut names_below: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+        for path in missed {
+            let dir = base(parent(path));
+            let names = if dir == parent(path) { &mut names } else { &mut names_below };
+            names.entry(dir).or_default().insert(file_name(path));
+        }
+        let lists = |value, dir: &str| Searcher::Loader.entries(value).any(|entry| entry == dir);
+        // The loader assumes that the directory of such an entry exists, and tries its variants
+        // again for each library. The variable says whether a directory is listed; if the variable
+        // is not known, this pattern does.
+        let asked = |dir: &str| {
+            if names_below.contains_key(dir) { &self.below } else { &self.at }.contains(dir)
+        };
+        let entry = |dir: &'p str| match variable {
+            Some(value) if value.is_empty() || lists(value, dir) => None,
+            Some(value) => entry_of(value, dir, &|dir| names.contains_key(dir)),
+            None if dir.is_empty() => Some(CURRENT),
+            None if names_below.get(dir).is_none_or(|names| names.len() < 2) => None,
+            None if dir.starts_with('/') => Some(CURRENT),
+            None => Some(dir),
+        };
+        let current = names.keys().filter(|dir| !asked(dir));
+        current.filter_map(|dir| Some((*dir, entry(dir)?))).collect()
     }
 }
 

@@ -151,6 +151,46 @@ pub(crate) struct LocaleSearch<'p> {
 }
 
 impl<'p> LocaleSearch<'p> {
+    fn new(process: ProcId, first: &'p str, category: &'p str) -> LocaleSearch<'p> {
+        LocaleSearch {
+            process,
+            first,
+            found: None,
+            category,
+            misses: Vec::new(),
+            hits: 0,
+            archive: Vec::new(),
+            aliases: false,
+            locpath: None,
+            by_locpath: Vec::new(),
+            keeps_locpath: false,
+        }
+    }
+
+    /// Separates the misses that LOCPATH is the reason of. `hits`: first names of the process's searches, and the
+    /// directories in which each was found.
+    fn judge_locpath(&mut self, view: &View<'p>, hits: &BTreeSet<(&str, &str)>) {
+        let process = view.process(self.process);
+        let known = process.env != Env::Unknown;
+        if !known && self.found.is_none() {
+            return;
+        }
+        let named = |directory: &str| match &process.env {
+            Env::Unknown => !of_the_system(directory),
+            Env::Known(_) => entries_of_locpath(process).any(|entry| entry == directory),
+        };
+        let directory = |row: &'p Row| locale_file(view.profile.path(row)).map(|file| file.0);
+        let lacks = |directory| !hits.contains(&(self.first, directory)) && named(directory);
+        let all = std::mem::take(&mut self.misses).into_iter();
+        (self.by_locpath, self.misses) =
+            all.partition(|(_, row)| directory(row).is_some_and(lacks));
+        // A directory that holds another locale has to be searched for this one as well.
+        let holds = |directory| hits.iter().any(|(_, held)| *held == directory);
+        self.by_locpath.retain(|(_, row)| !directory(row).is_some_and(holds));
+        self.locpath = self.by_locpath.first().and_then(|(_, row)| directory(row));
+        self.keeps_locpath = known && hits.iter().any(|(_, held)| named(held));
+    }
+
     /// Whether the locale was found, but not under the first name.
     pub(crate) fn found_late(&self) -> bool {
         self.found.is_some() && !self.misses.is_empty()
@@ -195,25 +235,11 @@ fn searches_of<'p>(
         };
         let parsed = Name::parse(name);
         let known = found.iter().position(|s| Name::parse(s.first).tries(&parsed));
-        let search = match known {
-            Some(known) => &mut found[known],
-            None => {
-                found.push(LocaleSearch {
-                    process,
-                    first: name,
-                    found: None,
-                    category,
-                    misses: Vec::new(),
-                    hits: 0,
-                    archive: Vec::new(),
-                    aliases: false,
-                    locpath: None,
-                    by_locpath: Vec::new(),
-                    keeps_locpath: false,
-                });
-                found.last_mut().expect("just pushed")
-            }
-        };
+        let known = known.unwrap_or_else(|| {
+            found.push(LocaleSearch::new(process, name, category));
+            found.len() - 1
+        });
+        let search = &mut found[known];
         if row.ok() {
             search.found.get_or_insert(name);
             search.hits += row.count;
@@ -222,27 +248,9 @@ fn searches_of<'p>(
             search.misses.push((at, row));
         }
     }
-    let process = view.process(process);
-    let named = |directory: &str| match &process.env {
-        Env::Unknown => !of_the_system(directory),
-        Env::Known(_) => entries_of_locpath(process).any(|entry| entry == directory),
-    };
-    let known = process.env != Env::Unknown;
-    let directory = |row: &'p Row| locale_file(view.profile.path(row)).map(|file| file.0);
     for search in &mut found {
         search.aliases = aliases;
-        if !known && search.found.is_none() {
-            continue;
-        }
-        let lacks = |directory| !hits.contains(&(search.first, directory)) && named(directory);
-        let all = std::mem::take(&mut search.misses).into_iter();
-        (search.by_locpath, search.misses) =
-            all.partition(|(_, row)| directory(row).is_some_and(lacks));
-        // A directory that holds another locale has to be searched for this one as well.
-        let holds = |directory| hits.iter().any(|(_, held)| *held == directory);
-        search.by_locpath.retain(|(_, row)| !directory(row).is_some_and(holds));
-        search.locpath = search.by_locpath.first().and_then(|(_, row)| directory(row));
-        search.keeps_locpath = known && hits.iter().any(|(_, held)| named(held));
+        search.judge_locpath(view, &hits);
     }
     if let Some(missing) = found.iter_mut().find(|search| search.found.is_none()) {
         missing.archive = archive;

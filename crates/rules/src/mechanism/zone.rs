@@ -6,6 +6,7 @@
 //! found.
 
 use crate::View;
+use crate::engine::helpers;
 use needless_localtime::{Zone as GlibcZone, posix_tz};
 use needless_model::{Change, Libc, ProcId, Remedy, Row, Runtime, Safety, SystemZone};
 
@@ -65,78 +66,64 @@ pub(crate) const MONTH: i64 = 30 * 86_400;
 /// The change that ends the checks: TZ set to what /etc/localtime means now.
 pub(crate) fn set_tz(view: &View<'_>, process: ProcId) -> Remedy {
     let program = view.process(process).name();
-    let set = |value: Option<&str>| Change::SetEnv {
-        variable: "TZ".to_owned(),
-        value: value.map(str::to_owned),
+    let set = |value: Option<&str>, safety: Safety| Remedy {
+        change: Change::SetEnv { variable: "TZ".to_owned(), value: value.map(str::to_owned) },
+        safety,
     };
     let price = "Takes effect at the next start; from then on a change of the zone or of the tz \
                  database is seen only after a restart";
     let Some(zone) = zone_of(view, process) else {
-        return Remedy {
-            change: set(None),
-            safety: Safety::Caveat(format!(
-                "{price}. The value is the name of the zone of the machine that {program} runs \
-                 on: what `readlink -f /etc/localtime` prints there after zoneinfo/, such as \
-                 Europe/Athens. Not a POSIX string such as EET-2EEST (UTC in Go, no daylight \
-                 saving in Java), and `:/etc/localtime` only if every program that inherits it \
-                 uses glibc (Java and Node lose daylight saving under it)."
-            )),
-        };
+        let safety = Safety::Caveat(format!(
+            "{price}. The value is the name of the zone of the machine that {program} runs \
+             on: what `readlink -f /etc/localtime` prints there after zoneinfo/, such as \
+             Europe/Athens. Not a POSIX string such as EET-2EEST (UTC in Go, no daylight \
+             saving in Java), and `:/etc/localtime` only if every program that inherits it \
+             uses glibc (Java and Node lose daylight saving under it)."
+        ));
+        return set(None, safety);
     };
     // Names are looked up there.
     if let Some(elsewhere) = view.process(process).env.value("TZDIR").filter(|dir| !dir.is_empty())
     {
-        return Remedy {
-            change: set(None),
-            safety: Safety::Manual(format!(
-                "TZDIR={elsewhere} says where zones are looked up: unset it first, or make sure that the zone of \
-                 this machine is there. {price}."
-            )),
-        };
-    }
-    if let Some(name) = &zone.name {
-        let change = set(Some(name));
-        if PASS_ON.contains(&program) {
-            return Remedy {
-                change,
-                safety: Safety::Manual(format!(
-                    "{program} passes TZ on to what it starts, or keeps a schedule by it: decide \
-                     whether all of that should have a fixed zone. {price}."
-                )),
-            };
-        }
-        let how = &zone.how;
-        return Remedy {
-            change,
-            safety: Safety::Caveat(format!(
-                "{price}. Local times stay the same, checked for every change of the clocks from \
-                 1843 to 2200: {how}."
-            )),
-        };
+        let safety = Safety::Manual(format!(
+            "TZDIR={elsewhere} says where zones are looked up: unset it first, or make sure that the zone of \
+             this machine is there. {price}."
+        ));
+        return set(None, safety);
     }
     let how = &zone.how;
+    let Some(name) = &zone.name else { return without_name(view, how, price) };
+    let safety = if PASS_ON.contains(&program) {
+        Safety::Manual(format!(
+            "{program} passes TZ on to what it starts, or keeps a schedule by it: decide \
+             whether all of that should have a fixed zone. {price}."
+        ))
+    } else {
+        Safety::Caveat(format!(
+            "{price}. Local times stay the same, checked for every change of the clocks from \
+             1843 to 2200: {how}."
+        ))
+    };
+    set(Some(name), safety)
+}
+
+/// The same where the zone has no name that could be advised; `how` says why.
+fn without_name(view: &View<'_>, how: &str, price: &str) -> Remedy {
     if view.only_glibc() {
-        return Remedy {
-            change: set(Some(":/etc/localtime")),
-            safety: Safety::Caveat(format!(
-                "{price}. No zone name can be advised: {how}. This value is right for glibc, \
-                 and every program seen here uses it; Java, Node and Chromium lose daylight \
-                 saving under it, so set it for these programs only."
-            )),
-        };
+        let safety = Safety::Caveat(format!(
+            "{price}. No zone name can be advised: {how}. This value is right for glibc, \
+             and every program seen here uses it; Java, Node and Chromium lose daylight \
+             saving under it, so set it for these programs only."
+        ));
+        return helpers::set("TZ", ":/etc/localtime", safety);
     }
     let others = if view.ids().any(|id| view.process(id).runtime != Runtime::Native) {
         "Java, Node or Go programs run here, which misread"
     } else {
         "not every program here is known to use glibc, and others may misread"
     };
-    Remedy {
-        change: Change::Manual(
-            "Set TZ to a name from /usr/share/zoneinfo that gives the times of /etc/localtime"
-                .to_owned(),
-        ),
-        safety: Safety::Manual(format!(
-            "No zone name can be advised: {how}; and {others} `:/etc/localtime`. {price}."
-        )),
-    }
+    helpers::by_hand(
+        "Set TZ to a name from /usr/share/zoneinfo that gives the times of /etc/localtime",
+        &format!("No zone name can be advised: {how}; and {others} `:/etc/localtime`. {price}."),
+    )
 }

@@ -92,22 +92,30 @@ fn made() -> impl Strategy<Value = Made> {
         .prop_map(|(pid, which, path, number, split)| Made { pid, which, path, number, split })
 }
 
+const MISSING: &str = "-1 ENOENT (No such file or directory)";
+
+impl Made {
+    /// What strace shows of how an open or a stat ends.
+    fn result(&self) -> String {
+        match self.number {
+            0..4 => MISSING.to_owned(),
+            4 => "-1 EACCES (Permission denied)".into(),
+            5 => "-1 (errno 0)".into(),
+            n @ (6 | 7) => format!("-1 (errno {n}"),
+            8 if self.path == 0 => "0x7f12</etc/a>".into(),
+            8 => "?".into(),
+            n => (n * 9 - 80).to_string(),
+        }
+    }
+}
+
 /// The text of a call up to where another line may come between, and from there on.
 fn text(made: &Made) -> (String, String) {
     let path = ["/etc/a", "b", "/usr/lib/libc.so.6", "a \\\"b\\303\\244) = 0"][made.path];
     let n = made.number;
     let dir = ["AT_FDCWD", "AT_FDCWD</srv>", "3", "12</usr, \"x>"][n as usize % 4];
     let fd = ["3", "11", "3</etc/a>", "0xb"][n as usize % 4];
-    let missing = "-1 ENOENT (No such file or directory)";
-    let result = match n {
-        0..4 => missing.to_owned(),
-        4 => "-1 EACCES (Permission denied)".into(),
-        5 => "-1 (errno 0)".into(),
-        6 | 7 => format!("-1 (errno {n}"),
-        8 if made.path == 0 => "0x7f12</etc/a>".into(),
-        8 => "?".into(),
-        _ => (n * 9 - 80).to_string(),
-    };
+    let result = made.result();
     let whole = |text: &str| (text.to_owned(), String::new());
     match made.which {
         0..4 => (format!("openat({dir}, \"{path}\", O_RDONLY|O_CLOEXEC"), format!(") = {result}")),
@@ -139,7 +147,7 @@ fn text(made: &Made) -> (String, String) {
         ),
         10 | 11 => whole(&format!("access(\"{path}\", R_OK) = {result}")),
         12 => (format!("readlink(\"{path}\", "), format!("\"to{}\", 1023) = 3", n / 5)),
-        13 => whole(&format!("chdir(\"/{}\")  = {}", n % 2, ["0", missing][n as usize / 7])),
+        13 => whole(&format!("chdir(\"/{}\")  = {}", n % 2, ["0", MISSING][n as usize / 7])),
         14 => whole(&format!("fchdir(3</{}>) = 0", n % 3)),
         15 => whole(&format!("close({fd})          = 0")),
         16 => whole(&format!("getdents{}({fd}, 0x55d0, 99) = {n}", ["", "64"][n as usize % 2])),
@@ -152,7 +160,7 @@ fn text(made: &Made) -> (String, String) {
         23 => whole(&format!("lseek({fd}, 0, SEEK_CUR) = {n}")),
         24 => whole(&format!("getpriority(PRIO_PROCESS, 0) = -{}", n % 2)),
         25 if n < 2 => whole(&format!("execve(\"{path}\", [\"x\"], 0x7ffe /* 3 vars */) = 0")),
-        25 => whole(&format!("execve(\"{path}\", [\"x\"], 0x7ffe /* 3 vars */) = {missing}")),
+        25 => whole(&format!("execve(\"{path}\", [\"x\"], 0x7ffe /* 3 vars */) = {MISSING}")),
         26 if n < 3 => {
             let flags = ["SIGCHLD", "CLONE_VM|CLONE_THREAD"][n as usize % 2];
             whole(&format!("clone(child_stack=NULL, flags={flags}) = {}", 101 + n))

@@ -1,7 +1,7 @@
 //! What several tests share: a profile in words, a table of `strace -c` by hand.
 
-use needless_model::{Profile, Target};
-use needless_strace_log::ReadOptions;
+use needless_model::{Profile, Row, Target};
+use needless_strace_log::{ReadOptions, read};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -96,4 +96,14 @@ pub(crate) fn words(profile: &Profile) -> String {
         writeln!(out, "note {note}").unwrap();
     }
     out
+}
+
+/// Of a log that is not refused.
+pub(crate) fn profile(text: impl AsRef<[u8]>) -> Profile {
+    read(text.as_ref(), "log", &read_options()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The row of the first call about `path`.
+pub(crate) fn row<'a>(profile: &'a Profile, path: &str) -> &'a Row {
+    profile.rows.iter().find(|r| profile.path(r) == path).unwrap_or_else(|| panic!("no {path}"))
 }

@@ -5,5 +5,6 @@ mod common;
 mod corpus;
 mod layouts;
 mod live;
+mod processes;
 mod properties;
 mod two_paths;

@@ -1,6 +1,6 @@
 //! At the end: the questions that rows belong to, and the profile.
 
-use super::{Events, Former, Image, Text, below, book, used_so_far};
+use super::{Events, Former, Image, Text, below, used_so_far};
 use crate::session::layout::RowKey;
 use crate::session::wire::Used;
 use crate::{Observed, SessionOptions};
@@ -22,7 +22,7 @@ impl Events {
             let Some(image) = self.images.get_mut(number) else { continue };
             let given_back = given_back.get(number).copied().unwrap_or(0);
             image.used = used_so_far(*pid).map(|used| Used { given_back, ..used });
-            book(&mut self.builder, image);
+            image.book(&mut self.builder);
         }
     }
 

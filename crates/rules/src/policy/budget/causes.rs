@@ -95,6 +95,72 @@ impl EnvironmentChange {
     }
 }
 
+/// New paths, by the place that is new.
+type NewPlaces = BTreeMap<String, BTreeSet<String>>;
+
+/// The calls that are more than before.
+#[derive(Default)]
+struct Growth {
+    /// By position of the finding that takes them: how many, and what they are about.
+    by_finding: BTreeMap<usize, (u64, NewPlaces)>,
+    /// Those that no rule takes.
+    groups: BTreeMap<String, Group>,
+}
+
+impl Growth {
+    fn since(
+        before: &Snapshot,
+        profile: &Profile,
+        findings: &[&Finding],
+        portable: &dyn Fn(&str) -> String,
+    ) -> Growth {
+        let mut found: Vec<Option<usize>> = vec![None; profile.rows.len()];
+        for (at, finding) in findings.iter().enumerate() {
+            for row in &finding.rows {
+                found[*row].get_or_insert(at);
+            }
+        }
+        let mut now: BTreeMap<Key, (u64, Option<usize>)> = BTreeMap::new();
+        for (row, found) in profile.rows.iter().zip(found) {
+            if is_chance(profile.call(row), row.outcome) {
+                continue;
+            }
+            let (call, path, outcome) = Snapshot::key(profile, row);
+            let sum = now.entry((call, portable(&path), outcome)).or_default();
+            sum.0 += row.count;
+            sum.1 = sum.1.or(found);
+        }
+        let known = Known::of(before.rows.keys());
+        let mut gone = gone(before, &now);
+        let mut growth = Growth::default();
+        for (key, (count, finding)) in now {
+            let more = count.saturating_sub(before.rows.get(&key).copied().unwrap_or(0));
+            match finding {
+                _ if more == 0 => {}
+                Some(at) => {
+                    let (sum, new) = growth.by_finding.entry(at).or_default();
+                    *sum += more;
+                    if let Some(place) = known.new_place(&key.1) {
+                        new.entry(place).or_default().insert(key.1);
+                    }
+                }
+                None => {
+                    // A temporary file has another name each time.
+                    let (call, path, outcome) = &key;
+                    let same = (known.nearest(path).to_owned(), call.clone(), outcome.clone());
+                    let left = gone.entry(same).or_default();
+                    let renamed = more.min(*left);
+                    *left -= renamed;
+                    if more > renamed {
+                        known.add(&mut growth.groups, key, more - renamed);
+                    }
+                }
+            }
+        }
+        growth
+    }
+}
+
 /// What explains that `profile` has more calls than the runs of the budget: first findings and what is new, most calls
 /// first; then what is asked more often. `before` is one of those
 /// runs; without it, only the rules are known that find more than the budget allows. `portable` names a path as `before`
@@ -106,61 +172,13 @@ pub fn causes(
     before: Option<&Snapshot>,
     portable: &dyn Fn(&str) -> String,
 ) -> Vec<Cause> {
-    let mut found: Vec<Option<usize>> = vec![None; profile.rows.len()];
     let findings: Vec<&Finding> = verdict.findings.iter().chain(&verdict.below).collect();
-    for (at, finding) in findings.iter().enumerate() {
-        for row in &finding.rows {
-            found[*row].get_or_insert(at);
-        }
-    }
-    let mut by_finding = vec![0; findings.len()];
-    let mut new_of_finding: Vec<BTreeMap<String, BTreeSet<String>>> =
-        vec![BTreeMap::new(); findings.len()];
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-    if let Some(before) = before {
-        let mut now: BTreeMap<Key, (u64, Option<usize>)> = BTreeMap::new();
-        for (at, row) in profile.rows.iter().enumerate() {
-            if is_chance(profile.call(row), row.outcome) {
-                continue;
-            }
-            let (call, path, outcome) = Snapshot::key(profile, row);
-            let sum = now.entry((call, portable(&path), outcome)).or_default();
-            sum.0 += row.count;
-            sum.1 = sum.1.or(found[at]);
-        }
-        let known = Known::of(before.rows.keys());
-        let mut gone = gone(before, &now);
-        for (key, (count, finding)) in now {
-            let more = count.saturating_sub(before.rows.get(&key).copied().unwrap_or(0));
-            match finding {
-                _ if more == 0 => {}
-                Some(at) => {
-                    by_finding[at] += more;
-                    if let Some(place) = known.new_place(&key.1) {
-                        new_of_finding[at].entry(place).or_default().insert(key.1);
-                    }
-                }
-                None => {
-                    // A temporary file has another name each time.
-                    let (call, path, outcome) = &key;
-                    let same = (known.nearest(path).to_owned(), call.clone(), outcome.clone());
-                    let left = gone.get_mut(&same);
-                    let renamed = left.map_or(0, |left| {
-                        let renamed = more.min(*left);
-                        *left -= renamed;
-                        renamed
-                    });
-                    if more > renamed {
-                        known.add(&mut groups, key, more - renamed);
-                    }
-                }
-            }
-        }
-    }
+    let mut growth = before
+        .map_or_else(Growth::default, |before| Growth::since(before, profile, &findings, portable));
     let now = callers(profile);
     let none = BTreeMap::new();
     let earlier = before.map_or(&none, |before| &before.callers);
-    let mut causes: Vec<Cause> = siblings(groups)
+    let mut causes: Vec<Cause> = siblings(growth.groups)
         .map(|(name, group)| {
             let mut cause = calls(group, profile, portable);
             if let (Some(call), CauseKind::Calls { programs, .. }) =
@@ -173,14 +191,13 @@ pub fn causes(
         .collect();
     let mut over = more_than_allowed(&findings, budget);
     for (at, finding) in findings.iter().enumerate() {
-        let by_rule = over.get_mut(&*finding.rule).map_or(0, |left| {
-            let of_this = (*left).min(finding.needless);
-            *left -= of_this;
-            of_this
-        });
-        let more = by_finding[at].max(by_rule);
+        let left = over.entry(&*finding.rule).or_default();
+        let by_rule = finding.needless.min(*left);
+        *left -= by_rule;
+        let (more, new) = growth.by_finding.remove(&at).unwrap_or_default();
+        let more = more.max(by_rule);
         if more > 0 {
-            let new = new_of_finding[at].values().map(place_of).collect();
+            let new = new.values().map(place_of).collect();
             causes.push(Cause { more, kind: CauseKind::Finding { at, new } });
         }
     }

@@ -165,7 +165,7 @@ use crate::text::{count, list, number};
 use crate::engine::helpers;
 use crate::mechanism::loader::is_libc;
 use crate::{Rule, Sink, View};
-use needless_model::{Change, Env, Fact, Finding, Libc, Query, Remedy, Safety, Stage};
+use needless_model::{Change, Env, Fact, Finding, Libc, ProcId, Query, Remedy, Safety, Stage};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -193,37 +193,10 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
         if !by_file && (!heeds || value.is_none() && process.env != Env::Unknown) {
             continue;
         }
-        let mut tried: BTreeMap<&str, (Vec<usize>, u64, bool)> = BTreeMap::new();
-        let mut variants = Vec::new();
-        for (at, row) in view.rows_of(id) {
-            let path = view.profile.path(row);
-            let name = path.rsplit('/').next().unwrap_or(path);
-            // The loader preloads nothing after this.
-            if row.query == Query::Open && row.ok() && is_libc(name) {
-                // If it was searched for, it was found.
-                tried.remove(name);
-                break;
-            }
-            // The loader checks once whether each directory exists.
-            if row.query == Query::Stat && helpers::of_the_system(path) {
-                variants.push(at);
-            }
-            if row.query != Query::Open || !name.contains(".so") || name == "ld.so.cache" {
-                continue;
-            }
-            if by_file || value.is_none_or(|value| lists(value, name, path)) {
-                let (rows, count, found) = tried.entry(name).or_default();
-                rows.push(at);
-                *count += row.count;
-                *found |= !helpers::absent(row);
-            }
-        }
+        let (tried, mut variants) = tried(view, id, value.filter(|_| !by_file));
         // All missing libraries of one list are one remedy.
         let mut missing: BTreeMap<Source<'_>, (Vec<String>, Vec<usize>, u64)> = BTreeMap::new();
-        for (name, (rows, _, found)) in tried {
-            if found {
-                continue;
-            }
+        for (name, (rows, _)) in tried.into_iter().filter(|(_, (_, found))| !found) {
             // The value has names and paths; of these rows all have one name.
             let path = view.profile.path(&view.profile.rows[rows[0]]);
             let source = match value {
@@ -258,6 +231,43 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
         }
         sink.find(finding(view, source, &names, group));
     }
+}
+
+/// Libraries by name: the rows of the opens, and whether one found it.
+type Tried<'p> = BTreeMap<&'p str, (Vec<usize>, bool)>;
+
+/// The libraries that the loader may have preloaded; and the rows of its checks of directories. `value`, if it
+/// is the only source, is the list that has them.
+fn tried<'p>(
+    view: &View<'p>,
+    id: ProcId,
+    value: Option<&str>,
+) -> (Tried<'p>, Vec<usize>) {
+    let mut tried = Tried::new();
+    let mut variants = Vec::new();
+    for (at, row) in view.rows_of(id) {
+        let path = view.profile.path(row);
+        let name = helpers::file_name(path);
+        // The loader preloads nothing after this.
+        if row.query == Query::Open && row.ok() && is_libc(name) {
+            // If it was searched for, it was found.
+            tried.remove(name);
+            break;
+        }
+        // The loader checks once whether each directory exists.
+        if row.query == Query::Stat && helpers::of_the_system(path) {
+            variants.push(at);
+        }
+        if row.query != Query::Open || !name.contains(".so") || name == "ld.so.cache" {
+            continue;
+        }
+        if value.is_none_or(|value| lists(value, name, path)) {
+            let (rows, found) = tried.entry(name).or_default();
+            rows.push(at);
+            *found |= !helpers::absent(row);
+        }
+    }
+    (tried, variants)
 }
 
 /// Program starts that miss the same libraries.

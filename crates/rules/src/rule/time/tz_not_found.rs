@@ -311,19 +311,6 @@ fn finding(view: &View<'_>, name: &str, dir: Option<&str>, cases: Vec<Case>) -> 
     let first = merged.processes[0];
     let known = view.process(first).env.value("TZ").is_some();
     let no_tzdata = zone::zone_of(view, first).is_some_and(|zone| !zone.tzdata);
-    let set = Remedy {
-        change: Change::SetEnv { variable: "TZ".to_owned(), value: None },
-        safety: Safety::Caveat(
-            "Times change from UTC to the zone that is meant; the number of calls does not fall, \
-             because its file is then read. The value is a name that exists below \
-             /usr/share/zoneinfo where the program runs, such as Europe/Athens."
-                .to_owned(),
-        ),
-    };
-    let install = Remedy {
-        change: Change::Manual("Install tzdata where the program runs".to_owned()),
-        safety: Safety::Manual("Times change from UTC to the zone in TZ.".to_owned()),
-    };
     let opened: u64 = merged
         .rows
         .iter()
@@ -331,17 +318,6 @@ fn finding(view: &View<'_>, name: &str, dir: Option<&str>, cases: Vec<Case>) -> 
         .filter(|row| row.ok())
         .map(|row| row.count)
         .sum();
-    // TZDIR alone is not the cause if the zone is not in the usual directory either.
-    let usual = format!("/usr/share/zoneinfo/{name}");
-    let nowhere =
-        view.process(first).shares_root && view.profile.host.zone_files.get(&usual) == Some(&false);
-    let both = Remedy {
-        change: Change::Manual(
-            "Unset TZDIR, and set TZ to a zone that exists below /usr/share/zoneinfo: without TZDIR alone the times stay UTC"
-                .to_owned(),
-        ),
-        safety: Safety::Manual("Times change from UTC to the zone that is meant.".to_owned()),
-    };
     let (place, where_to) = match dir {
         Some(dir) => (
             format!(" in {dir}"),
@@ -351,11 +327,14 @@ fn finding(view: &View<'_>, name: &str, dir: Option<&str>, cases: Vec<Case>) -> 
         None => (String::new(), String::new()),
     };
     let remedies = match dir {
-        Some(_) if nowhere => vec![both],
-        Some(dir) => vec![without_tzdir(dir), set],
-        None if no_tzdata => vec![install, set],
-        None if opened > 0 => vec![set],
-        None => vec![set, install],
+        Some(_) if usual_is_missing(view, first, name) => vec![helpers::by_hand(
+            "Unset TZDIR, and set TZ to a zone that exists below /usr/share/zoneinfo: without TZDIR alone the times stay UTC",
+            "Times change from UTC to the zone that is meant.",
+        )],
+        Some(dir) => vec![without_tzdir(dir), another_zone()],
+        None if no_tzdata => vec![tzdata(), another_zone()],
+        None if opened > 0 => vec![another_zone()],
+        None => vec![another_zone(), tzdata()],
     };
     Finding {
         stage: if known { Stage::Explained } else { Stage::Seen },
@@ -370,6 +349,29 @@ fn finding(view: &View<'_>, name: &str, dir: Option<&str>, cases: Vec<Case>) -> 
         besides: REFUSED * opened as i64 - READ * merged.needless as i64,
         ..merged.finding(RULE.name)
     }
+}
+
+/// Whether the zone is not in the usual directory either: then TZDIR alone is not the cause.
+fn usual_is_missing(view: &View<'_>, process: ProcId, name: &str) -> bool {
+    let usual = format!("/usr/share/zoneinfo/{name}");
+    view.process(process).shares_root && view.profile.host.zone_files.get(&usual) == Some(&false)
+}
+
+fn another_zone() -> Remedy {
+    Remedy {
+        change: Change::SetEnv { variable: "TZ".to_owned(), value: None },
+        safety: Safety::Caveat(
+            "Times change from UTC to the zone that is meant; the number of calls does not fall, \
+             because its file is then read. The value is a name that exists below \
+             /usr/share/zoneinfo where the program runs, such as Europe/Athens."
+                .to_owned(),
+        ),
+    }
+}
+
+fn tzdata() -> Remedy {
+    let price = "Times change from UTC to the zone in TZ.";
+    helpers::by_hand("Install tzdata where the program runs", price)
 }
 
 /// Lets glibc look in its own directory.
