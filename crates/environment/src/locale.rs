@@ -135,20 +135,15 @@ fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan,
     let parsed = Name::parse(name)?;
     let mut plan = Plan {
         what: format!("locale {name}"),
-        place: String::new(),
         why: format!("programs that request {name} should find it at the first attempt"),
         caveats: vec![
             "Programs that request it then run in that locale: messages, sorting and formats change \
              from C."
                 .into(),
         ],
-        files: Vec::new(),
-        reload: Vec::new(),
-        restart: Vec::new(),
         effect: "programs that are started from now on",
-        variable: String::new(),
-        showable: Vec::new(),
         new_file_is_showable: true,
+        ..Plan::default()
     };
     let installed = |name: &str| root.list(&format!("{LOCALES}/{name}")).is_ok();
     let normal = parsed.normal();

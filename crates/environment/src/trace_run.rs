@@ -43,21 +43,7 @@ pub fn trace_run(profile: &Profile, variable: &str) -> Provenance {
             says,
         });
     }
-    let answer = match (steps.last().map(|step| &step.initial), dropped.last(), given.last()) {
-        (Some(Value::Set(value)), _, Some(given)) => {
-            format!("{variable} is {value} at the end: {given}")
-        }
-        (Some(Value::Set(value)), ..) => {
-            format!("{variable} is {value} to the end, unchanged from the environment of needless")
-        }
-        (Some(Value::Unset), Some(dropped), _) => {
-            format!("{variable} is not set at the end: {dropped}")
-        }
-        (Some(Value::Unset), ..) => format!(
-            "{variable} is not set: needless was started without it, and no program in between set it"
-        ),
-        _ => format!("it is not known whether {variable} is set"),
-    };
+    let answer = answer(variable, steps.last(), dropped.last(), given.last());
     let mut or = dropped;
     or.extend(given);
     or.retain(|other| !answer.ends_with(other.as_str()));
@@ -72,6 +58,30 @@ pub fn trace_run(profile: &Profile, variable: &str) -> Provenance {
         belongs: Vec::new(),
         unread,
         not_looked_at: Vec::new(),
+    }
+}
+
+/// Where the value at the end, in the `last` process, is from: the last that `dropped` or has `given` it.
+fn answer(
+    variable: &str,
+    last: Option<&Step>,
+    dropped: Option<&String>,
+    given: Option<&String>,
+) -> String {
+    match (last.map(|step| &step.initial), dropped, given) {
+        (Some(Value::Set(value)), _, Some(given)) => {
+            format!("{variable} is {value} at the end: {given}")
+        }
+        (Some(Value::Set(value)), ..) => {
+            format!("{variable} is {value} to the end, unchanged from the environment of needless")
+        }
+        (Some(Value::Unset), Some(dropped), _) => {
+            format!("{variable} is not set at the end: {dropped}")
+        }
+        (Some(Value::Unset), ..) => format!(
+            "{variable} is not set: needless was started without it, and no program in between set it"
+        ),
+        _ => format!("it is not known whether {variable} is set"),
     }
 }
 

@@ -94,7 +94,10 @@ fn fix_takes_no_value_from_a_report() {
     let printed = machine.ok(fix);
     assert!(printed.contains("what the rule advises here is LD_LIBRARY_PATH=/opt/b"), "{printed}");
     assert!(printed.contains("+Environment=\"LD_LIBRARY_PATH=/opt/b\"\n"), "{printed}");
-    assert!(printed.contains("Another run of this program, or another program, may need a library"), "{printed}");
+    assert!(
+        printed.contains("Another run of this program, or another program, may need a library"),
+        "{printed}"
+    );
     assert!(
         !printed.contains("+Environment=\"LD_LIBRARY_PATH=/tmp") && !printed.contains(lure),
         "{printed}"
