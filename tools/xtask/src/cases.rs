@@ -184,6 +184,11 @@ impl FoundIn {
         (all(&self.bad) - all(&self.good)).max(0) as u64
     }
 
+    /// How many of the calls `rule` alone finds.
+    fn saved_by(&self, rule: &str) -> i64 {
+        self.bad.iter().filter(|one| any(rule, &one.rule)).map(|one| one.saved).sum()
+    }
+
     /// Whether `rule` finds something in the bad environment and nothing in the good one.
     fn tells_apart(&self, rule: &str) -> bool {
         let finds = |found: &[Reported]| found.iter().any(|one| any(rule, &one.rule));
@@ -218,8 +223,7 @@ impl Case {
                 bad: stage.judge(&bad, backend, self.pedantic)?,
                 good: stage.judge(&good, backend, self.pedantic)?,
             };
-            let of_this = found.bad.iter().filter(|one| any(self.rule, &one.rule));
-            let reported: i64 = of_this.map(|one| one.saved).sum();
+            let reported = found.saved_by(self.rule);
             let predicted = found.predicted();
             let error = 100.0 * predicted.abs_diff(saved) as f64 / before.max(1) as f64;
             let ok = found.tells_apart(self.rule);
