@@ -190,10 +190,7 @@ impl Journal {
     /// When there is none.
     pub fn last(&self) -> Result<u32, EnvironmentError> {
         let all = self.entries()?.readable;
-        let is_over = |state| {
-            matches!(state, ChangeState::Undone | ChangeState::RolledBack | ChangeState::Forgotten)
-        };
-        let last = all.iter().rfind(|entry| !is_over(entry.state));
+        let last = all.iter().rfind(|entry| !entry.state.is_over());
         last.map(|entry| entry.id).ok_or_else(|| "there is no change to undo".into())
     }
 

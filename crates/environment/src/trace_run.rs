@@ -49,16 +49,7 @@ pub fn trace_run(profile: &Profile, variable: &str) -> Provenance {
     or.retain(|other| !answer.ends_with(other.as_str()));
     let unread = profile.lost.iter().filter(|(_, n)| **n > 0);
     let unread = unread.map(|(loss, n)| format!("{loss}: {n}")).collect();
-    Provenance {
-        variable: variable.to_owned(),
-        answer,
-        or,
-        steps,
-        mentions: Vec::new(),
-        belongs: Vec::new(),
-        unread,
-        not_looked_at: Vec::new(),
-    }
+    Provenance { variable: variable.to_owned(), answer, or, steps, unread, ..Provenance::default() }
 }
 
 /// Where the value at the end, in the `last` process, is from: the last that `dropped` or has `given` it.

@@ -1,11 +1,11 @@
 //! The text of a crontab: crontab(5). A variable counts for the jobs below it, and no line takes it away again.
 
-mod setting_lines;
+mod job_and_lines;
 
 use super::shell_words::{Token, tokens};
 use super::{Edit, FoundValue, NOTE, bare, lines, shell, splice};
 use crate::error::EnvironmentError;
-use setting_lines::SettingLines;
+use job_and_lines::JobAndLines;
 use std::ops::Range;
 
 /// A job of a table.
@@ -216,11 +216,8 @@ fn put_for(
         )
         .into());
     }
-    let lines = SettingLines::around(job, jobs, &set(text, edit.variable));
-    match edit.value {
-        Some(value) => lines.put(text, edit.variable, value, job),
-        None => lines.remove(text, edit.variable, job),
-    }
+    let job = JobAndLines::of(text, edit.variable, job, jobs);
+    edit.value.map_or_else(|| job.remove(), |value| job.put(value))
 }
 
 fn nothing_to_remove() -> EnvironmentError {

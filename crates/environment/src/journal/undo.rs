@@ -23,17 +23,11 @@ impl Journal {
     }
 
     fn undo_as(&self, id: u32, marker: &str) -> Result<JournalEntry, EnvironmentError> {
-        match self.store.entry(id)?.state {
-            ChangeState::Applied => {}
-            ChangeState::Undone => return Err(format!("change {id} was undone before").into()),
-            ChangeState::RolledBack => {
-                return Err(format!("change {id} was never made: it was rolled back").into());
-            }
-            ChangeState::Forgotten => {
-                return Err(
-                    format!("change {id} was forgotten: its files are left as they are").into()
-                );
-            }
+        let over = match self.store.entry(id)?.state {
+            ChangeState::Applied => None,
+            ChangeState::Undone => Some("was undone before"),
+            ChangeState::RolledBack => Some("was never made: it was rolled back"),
+            ChangeState::Forgotten => Some("was forgotten: its files are left as they are"),
             begun @ (ChangeState::Undoing | ChangeState::Begun) => {
                 self.finish(id).map_err(|why| match begun {
                     ChangeState::Undoing => format!("change {id} is not undone yet: {why}"),
@@ -43,14 +37,13 @@ impl Journal {
                 // It was interrupted with all its files written, so it is in effect now; the request is to undo it.
                 return if entry.state == ChangeState::Applied { self.undo(id) } else { Ok(entry) };
             }
+        };
+        if let Some(why) = over {
+            return Err(format!("change {id} {why}").into());
         }
         let meta = self.store.meta(id)?;
         for (at, file) in meta.files.iter().enumerate() {
-            let now = self.now(file).map_err(|why| format!("{why}; nothing was undone"))?;
-            if now != self.store.blob(id, at, "after")? {
-                return Err(self.why_not_undone(id, at, file, now.is_some())?);
-            }
-            self.check_again(file).map_err(|why| format!("{why}; nothing was undone"))?;
+            self.check_left(id, at, file)?;
         }
         self.mark(id, marker)?;
         self.restore(id, &meta).map_err(|why| {
@@ -60,27 +53,25 @@ impl Journal {
         self.store.entry(id)
     }
 
-    /// Why a change is not undone whose file number `at` is not as the change left it; `exists`: it is still there.
-    fn why_not_undone(
-        &self,
-        id: u32,
-        at: usize,
-        file: &MetaFile,
-        exists: bool,
-    ) -> Result<EnvironmentError, EnvironmentError> {
+    /// Refuses to undo a change whose file number `at` is not as the change left it.
+    fn check_left(&self, id: u32, at: usize, file: &MetaFile) -> Result<(), EnvironmentError> {
+        let nothing = |why: EnvironmentError| format!("{why}; nothing was undone");
+        let now = self.now(file).map_err(nothing)?;
+        if now == self.store.blob(id, at, "after")? {
+            self.check_again(file).map_err(nothing)?;
+            return Ok(());
+        }
         let path = &file.path;
         if let Some(newer) = self.store.later(id, path)? {
-            return Ok(format!("{path}: change {newer} is newer: undo that first").into());
+            return Err(format!("{path}: change {newer} is newer: undo that first").into());
         }
-        let what = if exists { "it has changed since" } else { "it is not there any more" };
+        let what = if now.is_some() { "it has changed since" } else { "it is not there any more" };
+        let kept = self.store.folder(id).join(format!("{at}.before"));
         let kept = match file.existed {
-            true => format!(
-                " The version from before the change is kept as {}.",
-                self.store.folder(id).join(format!("{at}.before")).display()
-            ),
+            true => format!(" The version from before the change is kept as {}.", kept.display()),
             false => String::new(),
         };
-        Ok(format!(
+        Err(format!(
             "{path}: {what}; nothing was undone.{kept} `needless undo --forget {id}` leaves it as it is"
         )
         .into())
@@ -91,13 +82,8 @@ impl Journal {
     /// # Errors
     /// When there is no such change, or it is not in effect.
     pub fn forget(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
-        match self.store.entry(id)?.state {
-            ChangeState::Undone | ChangeState::RolledBack | ChangeState::Forgotten => {
-                return Err(
-                    format!("change {id} is not in effect: there is nothing to forget").into()
-                );
-            }
-            ChangeState::Applied | ChangeState::Begun | ChangeState::Undoing => {}
+        if self.store.entry(id)?.state.is_over() {
+            return Err(format!("change {id} is not in effect: there is nothing to forget").into());
         }
         self.tried(id)?;
         self.mark(id, FORGOTTEN)?;
