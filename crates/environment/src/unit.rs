@@ -119,8 +119,7 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, user: Option<&User>)
         };
         said.read(&file, &text, variable, &mut unit);
     }
-    unit.settings.extend(said.passed);
-    unit.settings.extend(said.set);
+    unit.settings.extend(said.passed.into_iter().chain(said.set));
     let env_files: Vec<String> = match loaded {
         Some(LoadedUnit { env_files, .. }) => env_files,
         None => said.env_files.iter().map(|path| specified(path, stem, kind)).collect(),

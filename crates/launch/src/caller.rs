@@ -149,8 +149,7 @@ fn who_started() -> Behind {
     };
     let hidden = hidden();
     let chain = Chain::of(&|pid| {
-        let status = Status::of(pid).filter(|status| Some(status.uid) != hidden)?;
-        Some((status, Program::of(pid)))
+        Some((Status::of(pid).filter(|status| Some(status.uid) != hidden)?, Program::of(pid)))
     });
     // A daemon of root may have another effective user.
     let user = chain.user.filter(|(_, status)| status.uid != 0);
@@ -176,11 +175,10 @@ fn without_sudo(uid: uid_t, user: Option<(i32, Status)>, login: Option<uid_t>) -
         None if uid == 0 => logged_in(login),
         // sudo became needless by exec (sudoers: !use_pty, !pam_session, !pam_setcred): its environment is lost.
         Some((pid, status)) if status.uid == uid => {
-            let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
             let ours = variables(std::env::vars_os());
-            let environment = match &user {
-                Some(user) => renamed(ours, user),
-                None => ours,
+            let environment = match User::from_uid(Uid::from_raw(uid)) {
+                Ok(Some(user)) => renamed(ours, &user),
+                _ => ours,
             };
             Behind::User(caller(pid, &status, environment))
         }
@@ -201,13 +199,10 @@ fn behind_sudo(
     named: Option<(uid_t, gid_t)>,
     login: Option<uid_t>,
 ) -> Behind {
+    let ours = || variables(std::env::vars_os());
+    let between = link.child.map(|child| changes(&environ(child), &ours()));
     // Root reads it; if that fails, an empty environment is better than that of root.
-    let before = environ(link.sudo);
-    let between = match link.child {
-        Some(child) => changes(&environ(child), &variables(std::env::vars_os())),
-        None => Vec::new(),
-    };
-    let environment = changed(before, between);
+    let environment = changed(environ(link.sudo), between.unwrap_or_default());
     if user.is_none() && link.uid != 0 && named.is_none_or(|(uid, _)| uid != link.uid) {
         return Behind::Unknown(format!(
             "user {} ran sudo and has ended, and SUDO_UID does not name that user",
@@ -240,12 +235,10 @@ fn elsewhere(uid: uid_t) -> Behind {
 /// Nothing is seen but who logged in.
 fn logged_in(login: Option<uid_t>) -> Behind {
     let Some(uid) = login else { return Behind::CurrentUser };
-    match Caller::named(&uid.to_string()) {
-        Ok(user) => Behind::User(user),
-        Err(_) => Behind::Unknown(format!(
-            "needless runs as root in a session that user {uid} logged in to, who has no account here"
-        )),
-    }
+    let unknown = format!(
+        "needless runs as root in a session that user {uid} logged in to, who has no account here"
+    );
+    Caller::named(&uid.to_string()).map_or(Behind::Unknown(unknown), Behind::User)
 }
 
 /// The user who logged in to the session of this process, if that is not root: sudo does not change it, and only the

@@ -229,10 +229,8 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     } else {
         format!("{pad}{}: {}", edit.variable, quoted(&value))
     };
-    Ok(match old {
-        Some(at) => splice(text, at, at + 1, &[new]),
-        None => splice(text, line.at + 1, line.at + 1, &[new]),
-    })
+    let (from, to) = old.map_or((line.at + 1, line.at + 1), |at| (at, at + 1));
+    Ok(splice(text, from, to, &[new]))
 }
 
 #[cfg(test)]
