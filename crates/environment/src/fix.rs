@@ -14,7 +14,7 @@ use needless_model::{Confidence, brief};
 use std::path::Path;
 
 /// A change that can be shown and made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// What it does, in one line.
     pub what: String,
@@ -67,12 +67,8 @@ pub fn plan(
     }
     files.extend(changed);
     let new = value.filter(|value| may_show(variable, value));
-    let mut showable: Vec<String> = new.into_iter().map(str::to_owned).collect();
-    for text in files.iter().filter_map(|file| file.before.as_deref()) {
-        let old = format.find(&String::from_utf8_lossy(text), variable, edit.part);
-        let old = old.into_iter().filter_map(|found| found.value);
-        showable.extend(old.filter(|old| may_show_old(variable, old)));
-    }
+    let showable = new.map(str::to_owned).into_iter().chain(old_values(format, &edit, &files));
+    let showable = showable.collect();
     if value.is_some()
         && let Some(companion) = (format.companion)(path, disk)?
     {
@@ -82,17 +78,7 @@ pub fn plan(
         }
         files.push(companion);
     }
-    let open = files.first().filter(|file| {
-        value.is_some_and(|value| secret(variable, value))
-            && file.about.mode & 0o004 != 0
-            && !disk.is_hidden(&file.path)
-    });
-    let open = open.map(|file| {
-        format!(
-            "Every user can read {}: a secret belongs into a file that only its program may read.",
-            file.path
-        )
-    });
+    let open = files.first().and_then(|file| secret_in_the_open(&edit, file, disk));
     let part = location.part.as_deref().map_or(String::new(), |part| format!(", {part}"));
     let what = format!("{} in {path}{part}", label(variable, value));
     Ok(Plan {
@@ -107,6 +93,25 @@ pub fn plan(
         variable: variable.to_owned(),
         showable,
         new_file_is_showable: value.is_none() || new.is_some(),
+    })
+}
+
+/// The values that the variable has in `files` before the change, as far as a screen may show them.
+fn old_values(format: &ConfigFormat, edit: &Edit<'_>, files: &[FileChange]) -> Vec<String> {
+    let texts = files.iter().filter_map(|file| file.before.as_deref());
+    let found = texts
+        .flat_map(|text| format.find(&String::from_utf8_lossy(text), edit.variable, edit.part));
+    let values = found.filter_map(|found| found.value);
+    values.filter(|old| may_show_old(edit.variable, old)).collect()
+}
+
+/// The warning that a value which may be a secret gets into a file that every user can read.
+fn secret_in_the_open(edit: &Edit<'_>, file: &FileChange, disk: &Disk) -> Option<String> {
+    let path = &file.path;
+    let is_secret = edit.value.is_some_and(|value| secret(edit.variable, value));
+    let open = is_secret && file.about.mode & 0o004 != 0 && !disk.is_hidden(path);
+    open.then(|| {
+        format!("Every user can read {path}: a secret belongs into a file that only its program may read.")
     })
 }
 

@@ -20,6 +20,7 @@ mod entry;
 mod meta;
 mod recovery;
 mod store;
+mod undo;
 
 use crate::disk::{Disk, FileAttributes, Modified};
 use crate::error::EnvironmentError;
@@ -167,104 +168,6 @@ impl Journal {
         Ok(id)
     }
 
-    /// Undoes a change, byte for byte; tries again what could not be finished before.
-    ///
-    /// # Errors
-    /// When there is no such change, it was undone before, or a file has changed since.
-    pub fn undo(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
-        self.undo_as(id, UNDOING)
-    }
-
-    /// Undoes a change that did not reach its process: this takes effect with a restart of the process, which a run that
-    /// is killed leaves to the next.
-    ///
-    /// # Errors
-    /// As of [`Journal::undo`].
-    pub fn take_back(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
-        self.undo_as(id, TAKING_BACK)
-    }
-
-    fn undo_as(&self, id: u32, marker: &str) -> Result<JournalEntry, EnvironmentError> {
-        match self.store.entry(id)?.state {
-            ChangeState::Applied => {}
-            ChangeState::Undone => return Err(format!("change {id} was undone before").into()),
-            ChangeState::RolledBack => {
-                return Err(format!("change {id} was never made: it was rolled back").into());
-            }
-            ChangeState::Forgotten => {
-                return Err(
-                    format!("change {id} was forgotten: its files are left as they are").into()
-                );
-            }
-            begun @ (ChangeState::Undoing | ChangeState::Begun) => {
-                self.finish(id).map_err(|why| match begun {
-                    ChangeState::Undoing => format!("change {id} is not undone yet: {why}"),
-                    _ => format!("change {id} was interrupted and cannot be finished yet: {why}"),
-                })?;
-                let entry = self.store.entry(id)?;
-                // It was interrupted with all its files written, so it is in effect now; the request is to undo it.
-                return if entry.state == ChangeState::Applied { self.undo(id) } else { Ok(entry) };
-            }
-        }
-        let meta = self.store.meta(id)?;
-        for (at, file) in meta.files.iter().enumerate() {
-            let now = self.now(file).map_err(|why| format!("{why}; nothing was undone"))?;
-            if now != self.store.blob(id, at, "after")? {
-                let kept = self.store.folder(id);
-                let newer = self.store.later(id, &file.path)?;
-                return Err(match newer {
-                    Some(newer) => {
-                        format!("{}: change {newer} is newer: undo that first", file.path).into()
-                    }
-                    None => {
-                        let what = if now.is_none() {
-                            "it is not there any more"
-                        } else {
-                            "it has changed since"
-                        };
-                        let kept = match file.existed {
-                            true => format!(
-                                " The version from before the change is kept as {}.",
-                                kept.join(format!("{at}.before")).display()
-                            ),
-                            false => String::new(),
-                        };
-                        format!(
-                            "{}: {what}; nothing was undone.{kept} `needless undo --forget {id}` leaves it as it is",
-                            file.path
-                        )
-                        .into()
-                    }
-                });
-            }
-            self.check_again(file).map_err(|why| format!("{why}; nothing was undone"))?;
-        }
-        self.mark(id, marker)?;
-        self.restore(id, &meta).map_err(|why| {
-            format!("change {id} is not undone yet: {why}; fix that and undo it again")
-        })?;
-        self.mark_undone(id)?;
-        self.store.entry(id)
-    }
-
-    /// Leaves the files of a change as they are from now on: it is not in effect any more, or nobody needs an undo.
-    ///
-    /// # Errors
-    /// When there is no such change, or it is not in effect.
-    pub fn forget(&self, id: u32) -> Result<JournalEntry, EnvironmentError> {
-        match self.store.entry(id)?.state {
-            ChangeState::Undone | ChangeState::RolledBack | ChangeState::Forgotten => {
-                return Err(
-                    format!("change {id} is not in effect: there is nothing to forget").into()
-                );
-            }
-            ChangeState::Applied | ChangeState::Begun | ChangeState::Undoing => {}
-        }
-        self.tried(id)?;
-        self.mark(id, FORGOTTEN)?;
-        self.store.entry(id)
-    }
-
     /// Every change, oldest first.
     ///
     /// # Errors
@@ -287,10 +190,7 @@ impl Journal {
     /// When there is none.
     pub fn last(&self) -> Result<u32, EnvironmentError> {
         let all = self.entries()?.readable;
-        let is_over = |state| {
-            matches!(state, ChangeState::Undone | ChangeState::RolledBack | ChangeState::Forgotten)
-        };
-        let last = all.iter().rfind(|entry| !is_over(entry.state));
+        let last = all.iter().rfind(|entry| !entry.state.is_over());
         last.map(|entry| entry.id).ok_or_else(|| "there is no change to undo".into())
     }
 

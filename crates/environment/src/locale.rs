@@ -135,20 +135,15 @@ fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan,
     let parsed = Name::parse(name)?;
     let mut plan = Plan {
         what: format!("locale {name}"),
-        place: String::new(),
         why: format!("programs that request {name} should find it at the first attempt"),
         caveats: vec![
             "Programs that request it then run in that locale: messages, sorting and formats change \
              from C."
                 .into(),
         ],
-        files: Vec::new(),
-        reload: Vec::new(),
-        restart: Vec::new(),
         effect: "programs that are started from now on",
-        variable: String::new(),
-        showable: Vec::new(),
         new_file_is_showable: true,
+        ..Plan::default()
     };
     let installed = |name: &str| root.list(&format!("{LOCALES}/{name}")).is_ok();
     let normal = parsed.normal();
@@ -238,11 +233,9 @@ fn charmap(root: &Root, name: &Name<'_>) -> Result<String, EnvironmentError> {
             "{CHARMAPS}: {error}: install the package locales (charmaps), or use another locale"
         )
     })?;
-    let names = all.into_iter().map(|(file, _)| file.trim_end_matches(".gz").to_owned());
-    names
-        .into_iter()
-        .find(|file| normal(file) == normal(codeset))
-        .ok_or_else(|| format!("no charmap {codeset} in {CHARMAPS}").into())
+    let mut names = all.into_iter().map(|(file, _)| file.trim_end_matches(".gz").to_owned());
+    let found = names.find(|file| normal(file) == normal(codeset));
+    found.ok_or_else(|| format!("no charmap {codeset} in {CHARMAPS}").into())
 }
 
 /// The line of /etc/locale.gen, uncommented or added; nothing where there is no such file.
@@ -258,23 +251,12 @@ fn generated(
         return Ok(None);
     }
     let is = |line: &str| line.strip_prefix('#').is_some_and(|rest| rest.trim() == wanted);
-    let mut out = String::with_capacity(text.len() + 32);
-    let mut done = false;
-    for line in text.split_inclusive('\n') {
-        if !done && is(line) {
-            out.push_str(&wanted);
-            out.push('\n');
-            done = true;
-        } else {
-            out.push_str(line)
-        }
-    }
-    if !done {
-        if !out.is_empty() && !out.ends_with('\n') {
-            out.push('\n');
-        }
-        out.push_str(&format!("{wanted}\n"));
-    }
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let out = match lines.iter().position(|line| is(line)) {
+        Some(at) => format!("{}{wanted}\n{}", lines[..at].concat(), lines[at + 1..].concat()),
+        None if text.is_empty() || text.ends_with('\n') => format!("{text}{wanted}\n"),
+        None => format!("{text}\n{wanted}\n"),
+    };
     Ok(Some(FileChange {
         path: GENERATED.into(),
         before: Some(before.bytes),

@@ -43,7 +43,23 @@ pub fn trace_run(profile: &Profile, variable: &str) -> Provenance {
             says,
         });
     }
-    let answer = match (steps.last().map(|step| &step.initial), dropped.last(), given.last()) {
+    let answer = answer(variable, steps.last(), dropped.last(), given.last());
+    let mut or = dropped;
+    or.extend(given);
+    or.retain(|other| !answer.ends_with(other.as_str()));
+    let unread = profile.lost.iter().filter(|(_, n)| **n > 0);
+    let unread = unread.map(|(loss, n)| format!("{loss}: {n}")).collect();
+    Provenance { variable: variable.to_owned(), answer, or, steps, unread, ..Provenance::default() }
+}
+
+/// Where the value at the end, in the `last` process, is from: the last that `dropped` or has `given` it.
+fn answer(
+    variable: &str,
+    last: Option<&Step>,
+    dropped: Option<&String>,
+    given: Option<&String>,
+) -> String {
+    match (last.map(|step| &step.initial), dropped, given) {
         (Some(Value::Set(value)), _, Some(given)) => {
             format!("{variable} is {value} at the end: {given}")
         }
@@ -57,21 +73,6 @@ pub fn trace_run(profile: &Profile, variable: &str) -> Provenance {
             "{variable} is not set: needless was started without it, and no program in between set it"
         ),
         _ => format!("it is not known whether {variable} is set"),
-    };
-    let mut or = dropped;
-    or.extend(given);
-    or.retain(|other| !answer.ends_with(other.as_str()));
-    let unread = profile.lost.iter().filter(|(_, n)| **n > 0);
-    let unread = unread.map(|(loss, n)| format!("{loss}: {n}")).collect();
-    Provenance {
-        variable: variable.to_owned(),
-        answer,
-        or,
-        steps,
-        mentions: Vec::new(),
-        belongs: Vec::new(),
-        unread,
-        not_looked_at: Vec::new(),
     }
 }
 

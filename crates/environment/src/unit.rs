@@ -107,8 +107,7 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, user: Option<&User>)
         defaults(root, variable, &mut unit);
     }
     given_to_all(manager, root, variable, &mut unit);
-    let (mut passed, mut set, mut unset) = (Vec::new(), Vec::new(), Vec::new());
-    let mut env_files: Vec<(String, u32)> = Vec::new();
+    let mut said = ServiceSays::default();
     for file in files {
         let text = match root.read(&file) {
             Ok(text) => String::from_utf8_lossy(&text).into_owned(),
@@ -118,46 +117,62 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, user: Option<&User>)
                 continue;
             }
         };
-        for (at, said) in directives(&text, "Service", "Environment") {
-            let line = at as u32 + 1;
-            let setting = |kind, value| UnitSetting { file: file.clone(), line, kind, value };
-            match said {
-                UnitDirective::Reset => set.clear(),
-                UnitDirective::Set(name, value, _) if name == variable => {
-                    set.push(setting(SettingKind::Environment, Some(value)));
-                }
-                UnitDirective::ResetPass => passed.clear(),
-                UnitDirective::Pass(name) if name == variable => {
-                    passed.push(setting(SettingKind::Pass, None))
-                }
-                UnitDirective::ResetUnset => unset.clear(),
-                UnitDirective::Unset(name, only) if name == variable => {
-                    unset.push((only, setting(SettingKind::Unset, None)));
-                }
-                UnitDirective::ResetFiles => env_files.clear(),
-                UnitDirective::File(path, _) => env_files.push((path, line)),
-                UnitDirective::Pam(service) => unit.pam = Some(service),
-                UnitDirective::Exec(words) => {
-                    unit.exec = Some(Exec { file: file.clone(), line, words })
-                }
-                _ => {}
-            }
-        }
+        said.read(&file, &text, variable, &mut unit);
     }
-    unit.settings.extend(passed);
-    unit.settings.extend(set);
+    unit.settings.extend(said.passed.into_iter().chain(said.set));
     let env_files: Vec<String> = match loaded {
         Some(LoadedUnit { env_files, .. }) => env_files,
-        None => env_files.iter().map(|(path, _)| specified(path, stem, kind)).collect(),
+        None => said.env_files.iter().map(|path| specified(path, stem, kind)).collect(),
     };
     for path in env_files.into_iter().flat_map(|path| matching(root, path)) {
         read_env_file(root, &path, variable, &mut unit);
     }
     // `UnsetEnvironment=TZ=UTC` removes that value only.
     let last = unit.settings.last().and_then(|setting| setting.value.clone());
-    let holds = unset.into_iter().filter(|(only, _)| only.is_none() || *only == last);
+    let holds = said.unset.into_iter().filter(|(only, _)| only.is_none() || *only == last);
     unit.settings.extend(holds.map(|(_, setting)| setting).collect::<Vec<_>>());
     unit
+}
+
+/// What the files of a unit say so far: a later one may take it back.
+#[derive(Default)]
+struct ServiceSays {
+    passed: Vec<UnitSetting>,
+    set: Vec<UnitSetting>,
+    /// Each with the only value that it removes, if it names one.
+    unset: Vec<(Option<String>, UnitSetting)>,
+    env_files: Vec<String>,
+}
+
+impl ServiceSays {
+    /// Reads one file of the unit.
+    fn read(&mut self, file: &str, text: &str, variable: &str, unit: &mut Unit) {
+        for (at, said) in directives(text, "Service", "Environment") {
+            let line = at as u32 + 1;
+            let setting = |kind, value| UnitSetting { file: file.to_owned(), line, kind, value };
+            match said {
+                UnitDirective::Reset => self.set.clear(),
+                UnitDirective::Set(name, value, _) if name == variable => {
+                    self.set.push(setting(SettingKind::Environment, Some(value)));
+                }
+                UnitDirective::ResetPass => self.passed.clear(),
+                UnitDirective::Pass(name) if name == variable => {
+                    self.passed.push(setting(SettingKind::Pass, None))
+                }
+                UnitDirective::ResetUnset => self.unset.clear(),
+                UnitDirective::Unset(name, only) if name == variable => {
+                    self.unset.push((only, setting(SettingKind::Unset, None)));
+                }
+                UnitDirective::ResetFiles => self.env_files.clear(),
+                UnitDirective::File(path, _) => self.env_files.push(path),
+                UnitDirective::Pam(service) => unit.pam = Some(service),
+                UnitDirective::Exec(words) => {
+                    unit.exec = Some(Exec { file: file.to_owned(), line, words })
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 /// The fragment and the drop-ins of a unit, where systemd cannot be asked.

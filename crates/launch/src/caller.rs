@@ -4,7 +4,7 @@ mod ancestors;
 mod variables;
 
 use crate::LaunchError;
-use ancestors::{Chain, Program, Status};
+use ancestors::{Chain, Link, Program, Status};
 use libc::{c_int, gid_t, rlimit, uid_t};
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, User};
@@ -149,67 +149,60 @@ fn who_started() -> Behind {
     };
     let hidden = hidden();
     let chain = Chain::of(&|pid| {
-        let status = Status::of(pid).filter(|status| Some(status.uid) != hidden)?;
-        Some((status, Program::of(pid)))
+        Some((Status::of(pid).filter(|status| Some(status.uid) != hidden)?, Program::of(pid)))
     });
-    let elsewhere = |uid: uid_t| {
-        Behind::Unknown(format!(
-            "sudo was run by user {uid}, but not as one of the processes that started needless"
-        ))
-    };
     // A daemon of root may have another effective user.
     let user = chain.user.filter(|(_, status)| status.uid != 0);
     // Behind su, the user who logged in is not the one whose command it is.
     let login = login_user().filter(|_| !chain.su);
-    let nothing_seen = || {
-        match login {
-        None => Behind::CurrentUser,
-        Some(uid) => Caller::named(&uid.to_string()).map_or_else(
-            |_| {
-                Behind::Unknown(format!(
-                    "needless runs as root in a session that user {uid} logged in to, who has no account here"
-                ))
-            },
-            Behind::User,
-        ),
-    }
-    };
-    let Some(link) = chain.sudo else {
-        let uid = named.map_or(0, |(uid, _)| uid);
-        if chain.shell && (uid != 0 || user.is_some() || login.is_some()) {
-            return Behind::RootShell;
-        }
-        return match user {
-            None if uid == 0 => nothing_seen(),
-            // sudo became needless by exec (sudoers: !use_pty, !pam_session, !pam_setcred): its environment is lost.
-            Some((pid, status)) if status.uid == uid => {
-                let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
-                let ours = variables(std::env::vars_os());
-                let environment = match &user {
-                    Some(user) => renamed(ours, user),
-                    None => ours,
-                };
-                Behind::User(caller(pid, &status, environment))
+    match chain.sudo {
+        Some(Link { shell: true, .. }) => Behind::RootShell,
+        Some(link) => behind_sudo(&link, user, named, login),
+        None => {
+            let uid = named.map_or(0, |(uid, _)| uid);
+            if chain.shell && (uid != 0 || user.is_some() || login.is_some()) {
+                return Behind::RootShell;
             }
-            // The same, and something removed the variables of sudo about its caller; or pkexec or doas
-            // became needless. A su would still be among the ancestors.
-            Some((_, status)) if uid == 0 => Behind::Unknown(format!(
-                "needless runs as root, but user {} started it, and it cannot be seen how",
-                status.uid
-            )),
-            _ => elsewhere(uid),
-        };
-    };
-    if link.shell {
-        return Behind::RootShell;
+            without_sudo(uid, user, login)
+        }
     }
+}
+
+/// There is no sudo among the ancestors: `uid` is the user that its variables name, or 0, and `user` the nearest
+/// ancestor that is not root's.
+fn without_sudo(uid: uid_t, user: Option<(i32, Status)>, login: Option<uid_t>) -> Behind {
+    match user {
+        None if uid == 0 => logged_in(login),
+        // sudo became needless by exec (sudoers: !use_pty, !pam_session, !pam_setcred): its environment is lost.
+        Some((pid, status)) if status.uid == uid => {
+            let ours = variables(std::env::vars_os());
+            let environment = match User::from_uid(Uid::from_raw(uid)) {
+                Ok(Some(user)) => renamed(ours, &user),
+                _ => ours,
+            };
+            Behind::User(caller(pid, &status, environment))
+        }
+        // The same, and something removed the variables of sudo about its caller; or pkexec or doas
+        // became needless. A su would still be among the ancestors.
+        Some((_, status)) if uid == 0 => Behind::Unknown(format!(
+            "needless runs as root, but user {} started it, and it cannot be seen how",
+            status.uid
+        )),
+        _ => elsewhere(uid),
+    }
+}
+
+/// Behind the sudo of `link`, whose variables name the user and the group `named`.
+fn behind_sudo(
+    link: &Link,
+    user: Option<(i32, Status)>,
+    named: Option<(uid_t, gid_t)>,
+    login: Option<uid_t>,
+) -> Behind {
+    let ours = || variables(std::env::vars_os());
+    let between = link.child.map(|child| changes(&environ(child), &ours()));
     // Root reads it; if that fails, an empty environment is better than that of root.
-    let before = environ(link.sudo);
-    let between = match link.child {
-        Some(child) => changes(&environ(child), &variables(std::env::vars_os())),
-        None => Vec::new(),
-    };
-    let environment = changed(before, between);
+    let environment = changed(environ(link.sudo), between.unwrap_or_default());
     if user.is_none() && link.uid != 0 && named.is_none_or(|(uid, _)| uid != link.uid) {
         return Behind::Unknown(format!(
             "user {} ran sudo and has ended, and SUDO_UID does not name that user",
@@ -229,8 +222,23 @@ fn who_started() -> Behind {
             let groups = groups_of(gid);
             Behind::User(Caller { uid, gid, groups, environment, umask: None, limits: Vec::new() })
         }
-        (None, None) => nothing_seen(),
+        (None, None) => logged_in(login),
     }
+}
+
+fn elsewhere(uid: uid_t) -> Behind {
+    Behind::Unknown(format!(
+        "sudo was run by user {uid}, but not as one of the processes that started needless"
+    ))
+}
+
+/// Nothing is seen but who logged in.
+fn logged_in(login: Option<uid_t>) -> Behind {
+    let Some(uid) = login else { return Behind::CurrentUser };
+    let unknown = format!(
+        "needless runs as root in a session that user {uid} logged in to, who has no account here"
+    );
+    Caller::named(&uid.to_string()).map_or(Behind::Unknown(unknown), Behind::User)
 }
 
 /// The user who logged in to the session of this process, if that is not root: sudo does not change it, and only the

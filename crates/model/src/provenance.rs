@@ -100,7 +100,7 @@ pub struct Location {
 }
 
 /// Where a variable of a process comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// The variable.
     pub variable: String,

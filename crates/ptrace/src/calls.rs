@@ -3,6 +3,7 @@
 use crate::arg_class::Classified;
 use crate::due::Due;
 use crate::memory::{PathBuffer, fingerprint, read_u64};
+use crate::sampling::sample_weight;
 use crate::sys::{OP_ENTRY, SyscallInfo, Tid};
 use crate::tree::{Count, Effect, InFlight, ThreadGroup};
 use crate::untraced::{self, Changed};
@@ -157,17 +158,7 @@ impl PathCalls {
                 }
                 Effect::None
             }
-            CallKind::Seccomp(when) if !self.all && when.holds(&args) => {
-                match seccomp_mode(&args) {
-                    Some(SeccompMode::Strict) => Effect::StrictMode,
-                    Some(SeccompMode::Filter) => {
-                        const TSYNC: u64 = 1;
-                        let all_threads = args[0] != PR_SET_SECCOMP && args[1] & TSYNC != 0;
-                        Effect::Filter { all_threads }
-                    }
-                    None => Effect::None,
-                }
-            }
+            CallKind::Seccomp(when) if !self.all && when.holds(&args) => Effect::of_seccomp(&args),
             CallKind::Seccomp(_) => Effect::None,
         };
         if self.all || effect != Effect::None {
@@ -298,6 +289,20 @@ fn begin_classified(
     Some(Entered::then(Count::ArgClass { question, epoch }, Effect::None))
 }
 
+impl Effect {
+    /// Of prctl or seccomp with these arguments.
+    fn of_seccomp(args: &[u64; 6]) -> Effect {
+        const TSYNC: u64 = 1;
+        match seccomp_mode(args) {
+            Some(SeccompMode::Strict) => Effect::StrictMode,
+            Some(SeccompMode::Filter) => {
+                Effect::Filter { all_threads: args[0] != PR_SET_SECCOMP && args[1] & TSYNC != 0 }
+            }
+            None => Effect::None,
+        }
+    }
+}
+
 /// Whether an empty path means the descriptor itself.
 pub(crate) fn is_descriptor(shape: Shape, args: &[u64; 6], text: &[u8]) -> bool {
     const AT_EMPTY_PATH: u32 = 0x1000;
@@ -374,39 +379,9 @@ pub(crate) fn samples(query: Query) -> bool {
     assumable(query) || query == Query::Open
 }
 
-/// Snapshots in sequence: a program that asks from two or three places in turn shows all of them.
-const IN_A_ROW: u64 = 4;
-
-/// How many calls a snapshot at the `hit`th call stands for: taken at the second, and at the 8th, the
-/// 64th and each further power of 8 with the three that follow. 0: none is taken.
-pub(crate) fn sample_weight(hit: u64) -> u64 {
-    if hit == 2 {
-        return 2;
-    }
-    let Some(exponent) = hit.checked_ilog(8).filter(|e| *e > 0) else { return 0 };
-    let first = 8u64.pow(exponent);
-    let at = hit - first;
-    if at >= IN_A_ROW {
-        return 0;
-    }
-    // The last call that the earlier snapshots stand for.
-    let before = if exponent == 1 { 2 } else { first / 8 + IN_A_ROW - 1 };
-    let calls = first + IN_A_ROW - 1 - before;
-    calls / IN_A_ROW + u64::from(at < calls % IN_A_ROW)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn snapshots_get_rarer_and_their_weights_add_up() {
-        let taken: Vec<u64> = (0..600).filter(|hit| sample_weight(*hit) > 0).collect();
-        assert_eq!(taken, [2, 8, 9, 10, 11, 64, 65, 66, 67, 512, 513, 514, 515]);
-        for last in [2, 11, 67, 515, 4099] {
-            assert_eq!((0..=last).map(sample_weight).sum::<u64>(), last);
-        }
-    }
 
     #[test]
     fn the_first_answers_and_some_later_ones_are_looked_at() {

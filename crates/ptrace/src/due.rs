@@ -1,6 +1,6 @@
 //! Snapshots of stacks that could not be taken, because the calls did not stop: they are taken at the next that do.
 
-use crate::calls::sample_weight;
+use crate::sampling::sample_weight;
 use foldhash::fast::FixedState;
 use needless_model::QuestionId;
 use std::collections::HashMap;

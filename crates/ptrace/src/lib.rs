@@ -93,6 +93,7 @@ mod priority;
 mod rescue;
 mod returned;
 mod roster;
+mod sampling;
 mod stack;
 mod supervisor;
 mod sys;

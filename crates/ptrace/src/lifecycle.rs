@@ -137,13 +137,18 @@ impl Tracer<'_> {
                 "{name} is a program for another architecture: its calls were not seen"
             ));
         }
-        if let Some(InFlight { count: Count::Exec { call, path, from_dir_fd }, .. }) = in_flight {
-            let query = Query::Exec;
-            let question = Question { call, query, path: &path, from_dir_fd };
-            let question = self.builder.question(image, question);
-            let at_ns = Some(sys::now() - self.started);
-            self.builder.answer(question, Answer { at_ns, ..Answer::outcome(Ok(())) });
+        if let Some(InFlight { count, .. }) = in_flight {
+            self.count_exec(image, count);
         }
+    }
+
+    /// Counts the call that has made `image`, if it is one that is counted.
+    fn count_exec(&mut self, image: ProcId, count: Count) {
+        let Count::Exec { call, path, from_dir_fd } = count else { return };
+        let question = Question { call, query: Query::Exec, path: &path, from_dir_fd };
+        let question = self.builder.question(image, question);
+        let at_ns = Some(sys::now() - self.started);
+        self.builder.answer(question, Answer { at_ns, ..Answer::outcome(Ok(())) });
     }
 
     /// The environment with which `image` was started: mostly that of the process before it.

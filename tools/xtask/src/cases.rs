@@ -171,6 +171,35 @@ pub(crate) fn needless(root: &Path) -> Result<PathBuf> {
     Ok(needless)
 }
 
+/// What one backend reports of a case, in each of its environments.
+struct FoundIn {
+    bad: Vec<Reported>,
+    good: Vec<Reported>,
+}
+
+impl FoundIn {
+    /// How many calls the fix saves by that. The findings of several rules about one environment belong together.
+    fn predicted(&self) -> u64 {
+        let all = |reported: &[Reported]| reported.iter().map(|one| one.saved).sum::<i64>();
+        (all(&self.bad) - all(&self.good)).max(0) as u64
+    }
+
+    /// How many of the calls `rule` alone finds.
+    fn saved_by(&self, rule: &str) -> i64 {
+        self.bad.iter().filter(|one| any(rule, &one.rule)).map(|one| one.saved).sum()
+    }
+
+    /// Whether `rule` finds something in the bad environment and nothing in the good one.
+    fn tells_apart(&self, rule: &str) -> bool {
+        let finds = |found: &[Reported]| found.iter().any(|one| any(rule, &one.rule));
+        finds(&self.bad) && !finds(&self.good)
+    }
+
+    fn of_others(&self, rule: &str) -> impl Iterator<Item = &Reported> {
+        self.bad.iter().chain(&self.good).filter(move |one| !any(rule, &one.rule))
+    }
+}
+
 impl Case {
     fn judge(&self, stage: &CaseStage, prove: bool, sums: &mut Sums) -> Result<()> {
         if let Some(why) = stage.missing(self.command, self.needs, self.around) {
@@ -190,33 +219,24 @@ impl Case {
         let mut beside = BTreeSet::new();
         for backend in [CaseBackend::Ptrace, CaseBackend::Ebpf, CaseBackend::Log(self.environment)]
         {
-            let bad = stage.judge(&bad, backend, self.pedantic)?;
-            let good = stage.judge(&good, backend, self.pedantic)?;
-            let of_this = |one: &&Reported| any(self.rule, &one.rule);
-            let reported: i64 = bad.iter().filter(of_this).map(|one| one.saved).sum();
-            // The findings of several rules about one environment belong together.
-            let all = |reported: &[Reported]| reported.iter().map(|one| one.saved).sum::<i64>();
-            let predicted = (all(&bad) - all(&good)).max(0) as u64;
+            let found = FoundIn {
+                bad: stage.judge(&bad, backend, self.pedantic)?,
+                good: stage.judge(&good, backend, self.pedantic)?,
+            };
+            let reported = found.saved_by(self.rule);
+            let predicted = found.predicted();
             let error = 100.0 * predicted.abs_diff(saved) as f64 / before.max(1) as f64;
-            let finds = |found: &[Reported]| found.iter().any(|one| any(self.rule, &one.rule));
-            let ok = finds(&bad) && !finds(&good);
+            let ok = found.tells_apart(self.rule);
             all_predicted.push(predicted);
-            let others = || bad.iter().chain(&good).filter(|one| !any(self.rule, &one.rule));
-            beside.extend(others().map(|one| one.rule.clone()));
-            let wrong: Vec<String> = others()
-                .filter(|one| !any(self.beside, &one.rule))
-                .map(|one| format!("{}:{}", one.rule, one.saved))
-                .collect();
+            beside.extend(found.of_others(self.rule).map(|one| one.rule.clone()));
+            let wrong = found.of_others(self.rule).filter(|one| !any(self.beside, &one.rule));
+            let wrong: String = wrong.map(|one| format!(" {}:{}", one.rule, one.saved)).collect();
             println!(
-                "{:21} {:7} {before:8} {saved:8} {reported:8} {error:6.1}%{}{}",
+                "{:21} {:7} {before:8} {saved:8} {reported:8} {error:6.1}%{}{}{wrong}",
                 self.name(),
                 backend.name(),
                 if ok { "" } else { "  MISSED" },
-                if wrong.is_empty() {
-                    String::new()
-                } else {
-                    format!("  WRONG: {}", wrong.join(" "))
-                },
+                if wrong.is_empty() { "" } else { "  WRONG:" },
             );
             sums.runs += 1;
             sums.found += u32::from(ok);
@@ -224,24 +244,22 @@ impl Case {
             sums.worst = sums.worst.max(error);
             // The command of a log does not run again; the other backends advise the same.
             if !matches!(backend, CaseBackend::Log(_)) {
-                advised.extend(bad);
+                advised.extend(found.bad);
             }
         }
         if prove {
             self.prove(stage, &advised, sums);
         }
-        if let [ptrace, ebpf, log] = all_predicted[..] {
-            sums.measured.push(MeasuredCase {
-                rule: self.name().to_owned(),
-                program: self.program(),
-                fixed: self.fixed(),
-                before,
-                after,
-                predicted: [ptrace, ebpf, log],
-                beside: beside.into_iter().collect(),
-                machine: written::machine()?,
-            });
-        }
+        sums.measured.push(MeasuredCase {
+            rule: self.name().to_owned(),
+            program: self.program(),
+            fixed: self.fixed(),
+            before,
+            after,
+            predicted: [all_predicted[0], all_predicted[1], all_predicted[2]],
+            beside: beside.into_iter().collect(),
+            machine: written::machine()?,
+        });
         Ok(())
     }
 
@@ -361,71 +379,4 @@ fn any(words: &str, name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_rule_has_a_case_or_a_reason() {
-        for rule in RULES {
-            let cases = CASES.iter().any(|case| any(case.rule, rule.name));
-            let reasons: Vec<_> = WITHOUT.iter().filter(|(name, _)| *name == rule.name).collect();
-            let reasoned = matches!(reasons[..], [(_, reason)] if reason.len() > 20);
-            assert!(cases != reasoned, "{}: one case at least, or one reason", rule.name);
-        }
-    }
-
-    #[test]
-    fn the_table_names_rules_that_exist() {
-        let words =
-            CASES.iter().flat_map(|case| case.rule.split(' ').chain(case.beside.split(' ')));
-        let words = words.filter(|word| !word.is_empty());
-        for name in words.chain(WITHOUT.iter().map(|(name, _)| *name)) {
-            assert!(needless_rules::by_name(name).is_some(), "{name}");
-        }
-    }
-
-    /// The pages describe what the cases do: a case that changes must be measured again.
-    #[test]
-    fn each_case_is_in_the_table_of_proofs() {
-        let rows = needless_rules::measured();
-        let rows = |case: &Case| {
-            rows.iter().any(|row| {
-                (&*row.rule, &row.program, &row.fixed)
-                    == (case.name(), &case.program(), &case.fixed())
-            })
-        };
-        for case in CASES {
-            assert!(rows(case), "{}: cargo xtask cases --write, then gen", case.program());
-            // The pages show nothing of the notation of cases.
-            let words = [case.program(), case.fixed()].concat();
-            assert!(!["@", "ARM", "TWENTY"].iter().any(|mark| words.contains(mark)), "{words}");
-        }
-        assert_eq!(needless_rules::measured().len(), CASES.len());
-    }
-
-    #[test]
-    fn pedantic_rules_are_asked_for() {
-        for case in CASES {
-            let rule = needless_rules::by_name(case.name());
-            assert!(rule.is_some_and(|rule| rule.pedantic == case.pedantic), "{}", case.rule);
-        }
-    }
-
-    #[test]
-    fn shellcheck_accepts_the_scripts() {
-        let Some(shellcheck) = needless_fixtures::program("shellcheck") else { return };
-        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/scripts");
-        let files = std::fs::read_dir(scripts).unwrap().map(|entry| entry.unwrap().path());
-        let done = std::process::Command::new(shellcheck).args(files).output().unwrap();
-        assert!(done.status.success(), "{}", needless_fixtures::stdout(&done));
-    }
-
-    #[test]
-    fn healthy_programs_are_many_and_different() {
-        let mut lines: Vec<&str> = all_healthy().map(|healthy| healthy.command).collect();
-        let all = lines.len();
-        lines.sort_unstable();
-        lines.dedup();
-        assert!(lines.len() == all && all >= 25, "{all}");
-    }
-}
+mod tests;

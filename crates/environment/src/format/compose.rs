@@ -163,6 +163,14 @@ fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
         .next()
 }
 
+/// The anchor of one of the `blocks` that an alias refers to: what is behind it reaches whoever has that alias.
+fn shared<'a>(all: &[YamlLine<'a>], blocks: impl Iterator<Item = usize>) -> Option<&'a str> {
+    let value =
+        |line: &YamlLine<'_>| pair(line.text).map_or(line.text, |(_, value)| value).to_owned();
+    let used = |name: &str| all.iter().any(|line| aliases(&value(line)).contains(&name));
+    blocks.filter_map(|at| all[at].anchor).find(|name| used(name))
+}
+
 /// # Errors
 /// When the service does not exist, its `environment` is written in a way that is not understood, or other services
 /// share it.
@@ -173,14 +181,7 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     let found = of_service(&all, service);
     let mine = found.iter().rfind(|one| one.name == edit.variable);
     let head = key(&all, service.at, "environment");
-    let used = |name: &str| {
-        let value =
-            |line: &YamlLine<'_>| pair(line.text).map_or(line.text, |(_, value)| value).to_owned();
-        all.iter().any(|line| aliases(&value(line)).contains(&name))
-    };
-    // What is behind an anchor reaches whoever has an alias of it.
-    let shared = [Some(service.at), head].into_iter().flatten();
-    let shared = shared.filter_map(|at| all[at].anchor).find(|name| used(name));
+    let shared = shared(&all, std::iter::once(service.at).chain(head));
     let by_hand = |at: usize, why: &str| Err(by_hand(all[at].at, why));
     if let Some(at) = not_a_block(&all, service.at, false)
         .or_else(|| head.and_then(|head| not_a_block(&all, head, true)))
@@ -228,10 +229,8 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     } else {
         format!("{pad}{}: {}", edit.variable, quoted(&value))
     };
-    Ok(match old {
-        Some(at) => splice(text, at, at + 1, &[new]),
-        None => splice(text, line.at + 1, line.at + 1, &[new]),
-    })
+    let (from, to) = old.map_or((line.at + 1, line.at + 1), |at| (at, at + 1));
+    Ok(splice(text, from, to, &[new]))
 }
 
 #[cfg(test)]

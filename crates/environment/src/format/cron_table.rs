@@ -1,8 +1,11 @@
 //! The text of a crontab: crontab(5). A variable counts for the jobs below it, and no line takes it away again.
 
+mod job_and_lines;
+
 use super::shell_words::{Token, tokens};
 use super::{Edit, FoundValue, NOTE, bare, lines, shell, splice};
 use crate::error::EnvironmentError;
+use job_and_lines::JobAndLines;
 use std::ops::Range;
 
 /// A job of a table.
@@ -190,8 +193,7 @@ fn put_for(
     job: &Job,
     jobs: &[Job],
 ) -> Result<String, EnvironmentError> {
-    let all = lines(text);
-    let own_line = bare(all[job.line]);
+    let own_line = bare(lines(text)[job.line]);
     let number = job.line + 1;
     if job.command.is_empty() {
         return Err(format!("line {number} has no command: cron would not run it").into());
@@ -214,54 +216,8 @@ fn put_for(
         )
         .into());
     }
-    let set = set(text, edit.variable);
-    let above = set.iter().rev().find(|(at, _)| *at < job.line).map(|(at, _)| *at);
-    let end = set.iter().map(|(at, _)| *at).find(|at| *at > job.line).unwrap_or(usize::MAX);
-    let between = |from: usize, to: usize| -> Vec<&Job> {
-        jobs.iter().filter(|other| other.line > from && other.line < to).collect()
-    };
-    let shares = above.is_some_and(|at| !between(at, job.line).is_empty());
-    let below = between(job.line, end);
-    let Some(value) = edit.value else {
-        let Some(at) = above else { return Err(nothing_to_remove()) };
-        let earlier = set.iter().any(|(other, _)| *other < at);
-        if shares || earlier || !below.is_empty() {
-            return Err(format!(
-                "line {}: other jobs have the variable, too, and no line of a crontab can take it away from one: begin \
-                 the command in line {number} with `env -u {}` by hand",
-                at + 1,
-                edit.variable
-            )
-            .into());
-        }
-        return Ok(splice(text, at, at + 1, &[]));
-    };
-    let new = format!("{}={}", edit.variable, word(value)?);
-    match above {
-        // Of this job alone.
-        Some(at) if !shares && below.is_empty() => Ok(splice(text, at, at + 1, &[new])),
-        None if below.is_empty() => Ok(splice(text, job.line, job.line, &[NOTE.into(), new])),
-        Some(at) => {
-            let back: &[String] = if below.is_empty() { &[] } else { &[bare(all[at]).to_owned()] };
-            let out = splice(text, job.line + 1, job.line + 1, back);
-            Ok(splice(&out, job.line, job.line, &[NOTE.into(), new]))
-        }
-        // The jobs below have no value that a line could put back.
-        None => {
-            let shell = self::set(text, "SHELL").into_iter().rfind(|(at, _)| *at < job.line);
-            let name =
-                shell.as_ref().map_or("sh", |(_, shell)| shell.rsplit('/').next().unwrap_or("sh"));
-            if !shell::NAMES.contains(&name) {
-                return Err(format!(
-                    "line {number}: its shell is {name}: set it in the command by hand"
-                )
-                .into());
-            }
-            let word = in_command(edit.variable, value)?;
-            let line = format!("{}export {word}; {}", &own_line[..job.at], &own_line[job.at..]);
-            Ok(splice(text, job.line, job.line + 1, &[line]))
-        }
-    }
+    let job = JobAndLines::of(text, edit.variable, job, jobs);
+    edit.value.map_or_else(|| job.remove(), |value| job.put(value))
 }
 
 fn nothing_to_remove() -> EnvironmentError {

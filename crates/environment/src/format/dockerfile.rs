@@ -207,13 +207,8 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
 
 /// `ENV` with a value as it is: nothing in it is expanded.
 pub(crate) fn instruction(variable: &str, value: &str, escape: char) -> String {
-    let mut quoted = String::new();
-    for c in value.chars() {
-        if c == escape || matches!(c, '"' | '$') {
-            quoted.push(escape);
-        }
-        quoted.push(c);
-    }
+    let before = |c: char| (c == escape || matches!(c, '"' | '$')).then_some(escape);
+    let quoted: String = value.chars().flat_map(|c| before(c).into_iter().chain([c])).collect();
     format!("ENV {variable}=\"{quoted}\"")
 }
 

@@ -54,19 +54,7 @@ const PARENTHESES: &str = "()";
 
 /// Reads a text; `variable`: the one that its reader wants to know of.
 pub(super) fn read(text: &str, variable: &str) -> ShellLines {
-    let mut reader = Reader {
-        variable,
-        commands: Vec::new(),
-        doubt: None,
-        open: Vec::new(),
-        subshells: 0,
-        command: SimpleCommand::default(),
-        redirection: String::new(),
-        functions: HashSet::new(),
-        here: None,
-        cases: 0,
-        patterns: false,
-    };
+    let mut reader = Reader { variable, ..Reader::default() };
     let mut goes_on = false;
     for (at, line) in lines(text).into_iter().enumerate() {
         // A carriage return is a part of the last word.
@@ -82,6 +70,7 @@ pub(super) fn read(text: &str, variable: &str) -> ShellLines {
     ShellLines { commands: reader.commands, doubt, goes_on }
 }
 
+#[derive(Default)]
 struct Reader<'v> {
     variable: &'v str,
     commands: Vec<SimpleCommand>,

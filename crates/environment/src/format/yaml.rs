@@ -66,23 +66,8 @@ pub(super) fn lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
         if start.starts_with('\t') {
             return Err(format!("line {}: indented by a tab", at + 1).into());
         }
-        let (item, mut column, mut rest) = (start.starts_with("- ") || start == "-", indent, start);
-        if item {
-            let after = start[1..].trim_start_matches(' ');
-            column = line.len() - after.len();
-            rest = after;
-        }
-        let rest = comment_cut(rest);
-        if rest.starts_with("? ") || rest == "?" {
-            return Err(
-                format!("line {}: keys with a question mark are not understood", at + 1).into()
-            );
-        }
-        let (value, limit) = value_of(rest, if item { indent } else { column }, column);
-        let anchor = value.strip_prefix('&').filter(|name| !name.contains(' '));
-        let rest = anchor.map_or(rest, |name| rest[..rest.len() - name.len() - 1].trim_end());
-        let content = without_properties(value);
-        let marker = indent == 0 && (rest.starts_with("---") || rest == "...");
+        let (line, content, limit) = with_value(at, line, indent)?;
+        let marker = indent == 0 && (line.text.starts_with("---") || line.text == "...");
         below = match content.chars().next() {
             Some('|' | '>') => Some((limit, true)),
             None | Some('"' | '\'' | '[' | '{' | '*') => None,
@@ -92,12 +77,37 @@ pub(super) fn lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
             let mut value = OpenValue { depth: 0, quote: None, before: ',' };
             open = value.still_open(content).then_some(value);
         }
-        out.push(YamlLine { at, to: at + 1, indent, item, text: rest, column, anchor });
+        out.push(line);
     }
     match out.last().filter(|_| open.is_some()) {
         Some(last) => Err(format!("line {}: a quote or bracket is not closed", last.at + 1).into()),
         None => Ok(out),
     }
+}
+
+/// The line number `at`, which is indented by `indent`; its value without properties, and the column that lines below
+/// must exceed to belong to that value.
+///
+/// # Errors
+/// When its key begins with a question mark.
+fn with_value(
+    at: usize,
+    line: &str,
+    indent: usize,
+) -> Result<(YamlLine<'_>, &str, usize), EnvironmentError> {
+    let start = &line[indent..];
+    let item = start.starts_with("- ") || start == "-";
+    let rest = if item { start[1..].trim_start_matches(' ') } else { start };
+    let column = line.len() - rest.len();
+    let rest = comment_cut(rest);
+    if rest.starts_with("? ") || rest == "?" {
+        return Err(format!("line {}: keys with a question mark are not understood", at + 1).into());
+    }
+    let (value, limit) = value_of(rest, indent, column);
+    let anchor = value.strip_prefix('&').filter(|name| !name.contains(' '));
+    let text = anchor.map_or(rest, |name| rest[..rest.len() - name.len() - 1].trim_end());
+    let line = YamlLine { at, to: at + 1, indent, item, text, column, anchor };
+    Ok((line, without_properties(value), limit))
 }
 
 /// The value in a line's text, and the column that lines below must exceed to belong to it: that of its key, or

@@ -66,6 +66,13 @@ pub enum ChangeState {
     Forgotten,
 }
 
+impl ChangeState {
+    /// Whether it is history: nothing of it is in effect any more, or is to be undone.
+    pub(super) fn is_over(self) -> bool {
+        matches!(self, ChangeState::Undone | ChangeState::RolledBack | ChangeState::Forgotten)
+    }
+}
+
 /// What was done about a change that an earlier run did not finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {

@@ -310,14 +310,8 @@ fn key(line: &str, variable: &str) -> Option<String> {
 
 /// A text as a part of a regular expression of Python.
 fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if c.is_ascii_punctuation() && c != '_' && c != '/' && c != '=' {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
+    let special = |c: char| c.is_ascii_punctuation() && !matches!(c, '_' | '/' | '=');
+    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 /// A text as a scalar that Ansible takes as it is: `{{` would begin a template.

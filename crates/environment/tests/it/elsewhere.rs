@@ -30,6 +30,53 @@ fn planned(
     plan(&location, "TZ", value, &disk).map_err(|why| why.to_string())
 }
 
+/// Files with the part that is changed: what may set the variable elsewhere, a text that does not set it, and one that
+/// does.
+const ELSEWHERE: [(&str, Option<&str>, &str, &str, &str); 6] = [
+    (
+        "/srv/compose.yaml",
+        Some("web"),
+        "line 4 (env_file)",
+        "services:\n  web:\n    image: x\n    env_file: x.env\n",
+        "services:\n  web:\n    environment:\n      TZ: b\n      A: b\n    env_file:\n      - x.env\n",
+    ),
+    (
+        "/srv/compose.yaml",
+        None,
+        "line 3 (extends)",
+        "services:\n  web:\n    extends:\n      service: y\n",
+        "services:\n  web:\n    extends:\n      service: y\n    environment:\n      - TZ=b\n      - A=b\n",
+    ),
+    (
+        "/srv/compose.yaml",
+        None,
+        "line 1 (include)",
+        "include:\n  - other.yaml\nservices:\n  web:\n    image: y\n",
+        "include:\n  - other.yaml\nservices:\n  web:\n    environment:\n      - TZ=b\n      - A=b\n",
+    ),
+    (
+        "/srv/compose.yaml",
+        None,
+        "line 4 (env_file)",
+        "services:\n  web:\n    image: x\n    env_file:\n      - one.env\n      - path: two.env\n        required: false\n",
+        "services:\n  web:\n    env_file:\n      - path: two.env\n        required: false\n    environment:\n      TZ: b\n      A: b\n",
+    ),
+    (
+        "/srv/Dockerfile",
+        None,
+        "line 2 (FROM)",
+        "FROM a AS b\nfrom c\n",
+        "FROM a AS b\nFROM c\nENV TZ=b\n",
+    ),
+    (
+        "/etc/supervisor/conf.d/a.conf",
+        Some("web"),
+        "supervisord.conf",
+        "[program:web]\ncommand=x\n",
+        "[program:web]\ncommand=x\nEnvironment: TZ=b\n",
+    ),
+];
+
 /// "Already so" would be wrong where a file that was not looked at may set the variable.
 #[test]
 fn what_else_may_set_a_variable_is_named() {
@@ -42,53 +89,13 @@ fn what_else_may_set_a_variable_is_named() {
         let pod = pod.replace("secretRef", "configMapRef");
         format!("kind: ConfigMap\ndata:\n  X: y\n---\nkind: Pod\n{pod}")
     };
-    for (path, part, line, text, sets) in [
-        (
-            "/srv/compose.yaml",
-            Some("web"),
-            "line 4 (env_file)",
-            "services:\n  web:\n    image: x\n    env_file: x.env\n",
-            "services:\n  web:\n    environment:\n      TZ: b\n      A: b\n    env_file:\n      - x.env\n",
-        ),
-        (
-            "/srv/compose.yaml",
-            None,
-            "line 3 (extends)",
-            "services:\n  web:\n    extends:\n      service: y\n",
-            "services:\n  web:\n    extends:\n      service: y\n    environment:\n      - TZ=b\n      - A=b\n",
-        ),
-        (
-            "/srv/compose.yaml",
-            None,
-            "line 1 (include)",
-            "include:\n  - other.yaml\nservices:\n  web:\n    image: y\n",
-            "include:\n  - other.yaml\nservices:\n  web:\n    environment:\n      - TZ=b\n      - A=b\n",
-        ),
-        (
-            "/srv/compose.yaml",
-            None,
-            "line 4 (env_file)",
-            "services:\n  web:\n    image: x\n    env_file:\n      - one.env\n      - path: two.env\n        required: false\n",
-            "services:\n  web:\n    env_file:\n      - path: two.env\n        required: false\n    environment:\n      TZ: b\n      A: b\n",
-        ),
-        ("/srv/pod.yaml", None, "line 5 (envFrom)", &pod, &pod_sets),
+    let (mapped, mapped_sets) = (with_map(&pod), with_map(&pod_sets));
+    let pods = [
+        ("/srv/pod.yaml", None, "line 5 (envFrom)", &*pod, &*pod_sets),
         // Also where the map is in the same file.
-        ("/srv/pod.yaml", None, "line 10 (envFrom)", &with_map(&pod), &with_map(&pod_sets)),
-        (
-            "/srv/Dockerfile",
-            None,
-            "line 2 (FROM)",
-            "FROM a AS b\nfrom c\n",
-            "FROM a AS b\nFROM c\nENV TZ=b\n",
-        ),
-        (
-            "/etc/supervisor/conf.d/a.conf",
-            Some("web"),
-            "supervisord.conf",
-            "[program:web]\ncommand=x\n",
-            "[program:web]\ncommand=x\nEnvironment: TZ=b\n",
-        ),
-    ] {
+        ("/srv/pod.yaml", None, "line 10 (envFrom)", &*mapped, &*mapped_sets),
+    ];
+    for (path, part, line, text, sets) in ELSEWHERE.into_iter().chain(pods) {
         let why = planned(path, Some(text), part, None).unwrap_err();
         assert!(why.contains(line) && why.contains("was not looked at"), "{why}");
         assert!(why.contains("TZ is not set in it") && !why.contains('\n'), "{why}");

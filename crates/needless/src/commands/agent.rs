@@ -9,17 +9,17 @@ mod http;
 mod identity;
 mod outage;
 mod service;
+mod written;
 
 use crate::cli::{AgentArgs, Cli, LogFormat};
 use crate::context::Context;
 use crate::settings::Settings;
 use crate::{exit, output};
 use anyhow::{Context as _, Result, anyhow, bail};
-use clock::{Moment, next};
-use governor::{Governor, Plan, Spent};
+use clock::Moment;
+use governor::{Governor, Plan};
 use http::Server;
-use needless_environment::Journal;
-use needless_fleet::{AgentWindow, Exposition, Keep, Metrics, Own, Ring, Rows, parquet};
+use needless_fleet::{AgentWindow, Keep, Metrics, Ring, Rows};
 use needless_model::Exit;
 use needless_observe::{
     Asked, ObserveOptions, Rights, Who, Windows, return_free_memory, without_capabilities,
@@ -33,19 +33,13 @@ use std::hash::BuildHasher;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Exit> {
     if args.log_format == LogFormat::Json {
         output::as_json();
     }
-    let mut keys: Vec<&String> = args.labels.iter().map(|(key, _)| key).collect();
-    keys.sort();
-    if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
-        bail!("--label {}=… is given twice; give it once", twice[0]);
-    }
-    let mut labels: Vec<String> = args.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    labels.sort();
+    let labels = labels(args)?;
     let host = args.host.clone().map_or_else(identity::host, Ok)?;
     let keep = Keep { bytes: args.keep_bytes, age: args.keep_days };
     // It is written to when capabilities are given up.
@@ -53,49 +47,9 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         .context("cannot give up capabilities")?
         .map_err(|why| anyhow!("{why}; name a --dir of this agent alone, which this user can write, in a directory that is there"))?;
     let mut server = args.listen.map(Server::open).transpose()?;
-    let options = ObserveOptions {
-        watch: context.settings.watched.clone(),
-        // needless.toml is read again as the user who ran sudo.
-        rights: Rights::for_report(context.user.is_other(), false),
-        above: Some(needless_environment::look_above),
-        ..ObserveOptions::default()
-    };
-    let windows = Windows::start(&Who::Everyone, args.every, options)?;
-    let start = Moment::now();
-    let window = AgentWindow {
-        host,
-        labels: labels.join(","),
-        version: crate::VERSION.to_owned(),
-        facts: identity::facts(),
-        end_us: start.us,
-        ..AgentWindow::default()
-    };
-    // What the start has taken is paid back by the first windows.
-    let spent = cpu_time() + windows.run_time();
-    let mut agent = Agent {
-        rules: context.settings.rules.clone(),
-        reloaded: None,
-        reload: Reload { is_good: true, at: SystemTime::now() },
-        ring,
-        writing: Outage::default(),
-        giving_way: Outage::patient(),
-        window,
-        ended: start,
-        metrics: Metrics::new(crate::VERSION),
-        textfile: args.textfile.clone(),
-        publishing: Outage::patient(),
-        windows,
-        every: args.every,
-        governor: Governor::new(args.cpu_limit.0, args.every, spent),
-        plan: Plan::Always,
-        begun: Instant::now(),
-        rested: Duration::ZERO,
-        spent,
-        duty: 0.0,
-        judged: None,
-        lacks_journal: false,
-        has_warned: false,
-    };
+    let window =
+        AgentWindow { host, labels, version: crate::VERSION.to_owned(), ..AgentWindow::default() };
+    let mut agent = Agent::start(args, context, ring, window)?;
     agent.begin()?;
     agent.publish();
     service::watch(args.every);
@@ -123,6 +77,18 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
             return_free_memory();
         }
     }
+}
+
+/// The labels of the command line, in order, as the files have them.
+fn labels(args: &AgentArgs) -> Result<String> {
+    let mut keys: Vec<&String> = args.labels.iter().map(|(key, _)| key).collect();
+    keys.sort();
+    if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
+        bail!("--label {}=… is given twice; give it once", twice[0]);
+    }
+    let mut labels: Vec<String> = args.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    labels.sort();
+    Ok(labels.join(","))
 }
 
 struct Agent {
@@ -180,6 +146,51 @@ struct Judged {
 }
 
 impl Agent {
+    /// Begins to observe. `window` says of which host the windows are.
+    fn start(
+        args: &AgentArgs,
+        context: &Context,
+        ring: Ring,
+        window: AgentWindow,
+    ) -> Result<Agent> {
+        let options = ObserveOptions {
+            watch: context.settings.watched.clone(),
+            // needless.toml is read again as the user who ran sudo.
+            rights: Rights::for_report(context.user.is_other(), false),
+            above: Some(needless_environment::look_above),
+            ..ObserveOptions::default()
+        };
+        let windows = Windows::start(&Who::Everyone, args.every, options)?;
+        let start = Moment::now();
+        let window = AgentWindow { facts: identity::facts(), end_us: start.us, ..window };
+        // What the start has taken is paid back by the first windows.
+        let spent = cpu_time() + windows.run_time();
+        Ok(Agent {
+            rules: context.settings.rules.clone(),
+            reloaded: None,
+            reload: Reload { is_good: true, at: SystemTime::now() },
+            ring,
+            writing: Outage::default(),
+            giving_way: Outage::patient(),
+            window,
+            ended: start,
+            metrics: Metrics::new(crate::VERSION),
+            textfile: args.textfile.clone(),
+            publishing: Outage::patient(),
+            windows,
+            every: args.every,
+            governor: Governor::new(args.cpu_limit.0, args.every, spent),
+            plan: Plan::Always,
+            begun: Instant::now(),
+            rested: Duration::ZERO,
+            spent,
+            duty: 0.0,
+            judged: None,
+            lacks_journal: false,
+            has_warned: false,
+        })
+    }
+
     /// Takes a new configuration from the next window on; keeps the old one if the new one is wrong.
     fn reload(&mut self, settings: Result<Settings>) {
         service::notify("RELOADING=1");
@@ -304,105 +315,9 @@ impl Agent {
         Ok(())
     }
 
-    /// Writes the present window, and learns what it has cost.
-    fn write(&mut self, end: Moment) {
-        let Some(Judged { mut rows, observed, observing }) = self.judged.take() else { return };
-        self.note_applied(&mut rows);
-        let lasted = match self.plan {
-            Plan::Always => observed,
-            Plan::Part { .. } | Plan::Rest(_) => self.begun.elapsed().max(observed),
-        };
-        let lasted = lasted + std::mem::take(&mut self.rested);
-        self.duty = observed.as_secs_f64() / lasted.as_secs_f64().max(1e-9);
-        let (window, step) = next(&self.window, self.ended, end);
-        (self.window, self.ended) = (window, end);
-        if let Some(step) = step {
-            output::warn(format_args!("{step}; its length is right, and it ends by the new clock"));
-        }
-        self.window.sample_scale = 1.0 / self.duty.max(1e-9);
-        let lost = self.add_to_ring(&rows);
-        self.metrics.add(&rows, &self.window, lost);
-        self.publish();
-        // What is spent from here on is the next window's.
-        let cost = self.cost();
-        self.spent += cost;
-        let too_much = self.governor.learn(&Spent { lasted, observed, cost, observing });
-        if let (Some(part), false) = (too_much, self.has_warned) {
-            self.has_warned = true;
-            output::warn(format_args!(
-                "the last windows took {:.2} % of a processor, more than --cpu-limit: what each window costs by itself \
-                 is too much; choose longer windows with --every, or a higher limit",
-                part * 100.0
-            ));
-        }
-    }
-
-    /// Writes the window to the ring, and returns how many windows are lost: this one where it cannot be written, older
-    /// ones where a full file system has no room for both.
-    fn add_to_ring(&mut self, rows: &Rows) -> u64 {
-        let before = self.ring.gave_way();
-        self.ring.give_name(&mut self.window);
-        let bytes = parquet(&self.window, &rows.rows).map_err(anyhow::Error::from);
-        let written = bytes.and_then(|bytes| Ok(self.ring.add(&self.window, &bytes)?));
-        let gave_way = self.ring.gave_way() - before;
-        let lost = gave_way + u64::from(written.is_err());
-        let dir = self.ring.path().display();
-        // The next window may find room.
-        self.writing.note(
-            written,
-            |why| format!("{why:#}; windows are lost, and counted, until it can be written to"),
-            |lost| format!("windows are written to {dir} again; {lost} were lost"),
-        );
-        self.giving_way.note(
-            if gave_way > 0 { Err(()) } else { Ok(()) },
-            |()| {
-                format!(
-                    "there is no room at {dir}: its oldest windows give way, before --keep-bytes says so; make room, or \
-                     set --keep-bytes lower"
-                )
-            },
-            |_| format!("there is room at {dir} again"),
-        );
-        lost
-    }
-
-    /// Adds what `needless fix` has changed on this host. Where its journal cannot be read, that is said once.
-    fn note_applied(&mut self, rows: &mut Rows) {
-        match Journal::applied_to_units() {
-            Ok(changes) => rows.note_applied(&changes),
-            Err(_) if self.lacks_journal => {}
-            Err(why) => {
-                output::warn(format_args!("{why}; the rows lack which changes were applied"));
-                self.lacks_journal = true;
-            }
-        }
-    }
-
     /// CPU time that the agent and its programs in the kernel have taken since the start.
     fn spent_so_far(&self) -> Duration {
         cpu_time() + self.windows.run_time()
-    }
-
-    fn publish(&mut self) {
-        let Some(file) = &self.textfile else { return };
-        let text = self.metrics.text(&self.own(), Exposition::Text);
-        self.publishing.note(
-            output::landing::replace(file, text.as_bytes()),
-            |why| format!("{why:#}; each window tries again"),
-            |_| format!("{} is written again", file.display()),
-        );
-    }
-
-    fn own(&self) -> Own {
-        Own {
-            cpu_seconds: cpu_time().as_secs_f64(),
-            bpf_seconds: self.windows.run_time().as_secs_f64(),
-            duty: self.duty,
-            is_configured: self.reload.is_good,
-            configured_seconds: seconds_since_1970(self.reload.at),
-            resident_bytes: identity::resident_bytes(),
-            ring_bytes: self.ring.bytes(),
-        }
     }
 }
 
@@ -410,8 +325,4 @@ impl Agent {
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-fn seconds_since_1970(at: SystemTime) -> f64 {
-    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }

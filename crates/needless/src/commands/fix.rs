@@ -69,12 +69,7 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
         }
     }
     if requests.is_empty() && refused.reasons.is_empty() {
-        let report = args.report.as_deref().map(|path| advice::report(context, path));
-        let by_hand = report.transpose()?;
-        let by_hand = by_hand.map(|report| advice::by_hand(&report.findings, &args.rules));
-        let by_hand = by_hand.unwrap_or_default();
-        output::warn(format_args!("nothing to change: no remedy that a tool may apply{by_hand}"));
-        return Ok(exit::DONE);
+        return nothing_to_change(args, context);
     }
     let (changes, conflicts) = environment::merged(changes);
     let refused = refused.reasons.into_iter().map(|(why, n)| match n {
@@ -92,33 +87,57 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
         undone += snippets::print(format, &changes, &disk, args, alone)?;
         return made(undone);
     }
-    for mut change in changes {
-        let expected = Expected::of(&change);
-        if args.restart
-            && let Some(expected) = &expected
-        {
-            change = expected.tried(&change).unwrap_or(change);
-            change.caveats.extend(expected.restart_caveat());
-        }
-        let (change, value) = (&change, change.value.as_deref());
-        match environment::plan(&change.location, &change.variable, value, &disk) {
-            Ok(plan) => undone += u32::from(!run.carry_out(change, &plan, expected.as_ref())?),
+    for change in changes {
+        match PlannedChange::of(change, args.restart, &disk) {
+            Ok(planned) => undone += u32::from(!run.carry_out(&planned)?),
+            Err(why) if alone => bail!("{why}"),
             Err(why) => {
-                let words = environment::label(&change.variable, value);
-                let tried = expected.filter(|_| !args.restart).and_then(|one| one.tried(change));
-                let hint = tried.map_or(
-                    "",
-                    |_| "; with --restart it is tried, and taken back if it does not arrive",
-                );
-                if alone {
-                    bail!("{words}: {why}{hint}");
-                }
                 undone += 1;
-                output::warn(format_args!("{words}: {why}{hint}"));
+                output::warn(why);
             }
         }
     }
     made(undone)
+}
+
+/// Says so, and what the report advises to do by hand.
+fn nothing_to_change(args: &FixArgs, context: &Context) -> Result<Exit> {
+    let report = args.report.as_deref().map(|path| advice::report(context, path)).transpose()?;
+    let by_hand = report.map(|report| advice::by_hand(&report.findings, &args.rules));
+    let by_hand = by_hand.unwrap_or_default();
+    output::warn(format_args!("nothing to change: no remedy that a tool may apply{by_hand}"));
+    Ok(exit::DONE)
+}
+
+/// A change with its plan, and where it will be seen to be in force.
+struct PlannedChange {
+    change: ChangeRequest,
+    plan: Plan,
+    expected: Option<Expected>,
+}
+
+impl PlannedChange {
+    /// `restart`: the process may be restarted, to look whether the change arrives.
+    fn of(mut change: ChangeRequest, restart: bool, disk: &Disk) -> Result<PlannedChange, String> {
+        let expected = Expected::of(&change);
+        if restart && let Some(expected) = &expected {
+            change = expected.tried(&change).unwrap_or(change);
+            change.caveats.extend(expected.restart_caveat());
+        }
+        let value = change.value.as_deref();
+        match environment::plan(&change.location, &change.variable, value, disk) {
+            Ok(plan) => Ok(PlannedChange { change, plan, expected }),
+            Err(why) => {
+                let words = environment::label(&change.variable, value);
+                let tried = expected.filter(|_| !restart).and_then(|one| one.tried(&change));
+                let hint = tried.map_or(
+                    "",
+                    |_| "; with --restart it is tried, and taken back if it does not arrive",
+                );
+                Err(format!("{words}: {why}{hint}"))
+            }
+        }
+    }
 }
 
 /// The exit status, where so many changes were not made.
@@ -183,13 +202,9 @@ impl Run<'_> {
     }
 
     /// Shows the plan, and writes it if the user agrees. Returns whether the change is in effect.
-    fn carry_out(
-        &self,
-        change: &ChangeRequest,
-        plan: &Plan,
-        expected: Option<&Expected>,
-    ) -> Result<bool> {
-        let restart = self.args.restart;
+    fn carry_out(&self, planned: &PlannedChange) -> Result<bool> {
+        let PlannedChange { change, plan, expected } = planned;
+        let (expected, restart) = (expected.as_ref(), self.args.restart);
         let (id, journal) = match self.show_and_apply(Some(change), plan, expected)? {
             Done::There => {
                 // A reload with a file that its reader refuses may end the reader.

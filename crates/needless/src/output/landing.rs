@@ -44,71 +44,95 @@ pub(super) struct Spot {
 /// # Errors
 /// When it leads nowhere, to a directory, or through an entry that another user made in a shared directory.
 pub(super) fn land(path: &Path) -> Result<Landing> {
-    let mut folder = directory(None, OsStr::new(if path.is_absolute() { "/" } else { "." }))?;
-    let mut left = steps(path);
-    let mut walked = PathBuf::from(if path.is_absolute() { "/" } else { "" });
-    // The file behind a magic link (/proc/self/fd/3). Its name may lead to another file by now.
-    let mut promised: Option<(u64, u64)> = None;
-    let mut links = 0;
-    while let Some(name) = left.pop() {
-        let last = left.is_empty();
-        walked.push(&name);
-        let about = match fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
+    let mut walk = Walk {
+        folder: directory(None, OsStr::new(if path.is_absolute() { "/" } else { "." }))?,
+        walked: PathBuf::from(if path.is_absolute() { "/" } else { "" }),
+        left: steps(path),
+        promised: None,
+        links: 0,
+    };
+    while let Some(name) = walk.left.pop() {
+        let last = walk.left.is_empty();
+        walk.walked.push(&name);
+        let about = match fs::statat(&walk.folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(about) => about,
-            Err(Errno::NOENT) if last && promised.is_none() => {
-                return Ok(Landing::File(Spot { folder, name, mode: None }));
+            Err(Errno::NOENT) if last && walk.promised.is_none() => {
+                return Ok(Landing::File(Spot { folder: walk.folder, name, mode: None }));
             }
             Err(Errno::NOENT) if last => bail!("the file that it is open on has been removed"),
-            Err(Errno::NOENT) => bail!("there is no directory {}", walked.display()),
+            Err(Errno::NOENT) => bail!("there is no directory {}", walk.walked.display()),
             Err(error) => return Err(error.into()),
         };
         match FileType::from_raw_mode(about.st_mode) {
             FileType::Symlink => {
-                links += 1;
-                if links > MOST_LINKS {
-                    return Err(Errno::LOOP.into());
+                if let Some(landing) = walk.follow(&name, &about)? {
+                    return Ok(landing);
                 }
-                ours(&folder, &about)?;
-                if fs::fstatfs(&folder)?.f_type == fs::PROC_SUPER_MAGIC {
-                    if !last {
-                        folder = directory(Some(&folder), &name)?;
-                        continue;
-                    }
-                    let seen = fs::statat(&folder, &name, AtFlags::empty())?;
-                    match FileType::from_raw_mode(seen.st_mode) {
-                        FileType::Directory => bail!("it is a directory"),
-                        FileType::RegularFile => promised = Some((seen.st_dev, seen.st_ino)),
-                        _ => return special(&folder, &name, OFlags::empty()),
-                    }
-                }
-                let to = fs::readlinkat(&folder, &name, Vec::new())?;
-                let to = PathBuf::from(OsString::from_vec(to.into_bytes()));
-                walked.pop();
-                if to.is_absolute() {
-                    folder = directory(None, OsStr::new("/"))?;
-                    walked = PathBuf::from("/");
-                }
-                left.extend(steps(&to));
             }
             FileType::Directory if last => bail!("it is a directory"),
-            FileType::Directory => folder = directory(Some(&folder), &name)?,
-            _ if !last => bail!("there is no directory {}", walked.display()),
+            FileType::Directory => walk.folder = directory(Some(&walk.folder), &name)?,
+            _ if !last => bail!("there is no directory {}", walk.walked.display()),
             FileType::RegularFile => {
-                if promised.is_some_and(|file| file != (about.st_dev, about.st_ino)) {
+                if walk.promised.is_some_and(|file| file != (about.st_dev, about.st_ino)) {
                     bail!("the file that it is open on has been removed");
                 }
-                ours(&folder, &about)?;
+                ours(&walk.folder, &about)?;
                 let own = about.st_uid == rustix::process::geteuid().as_raw();
                 let mode = own.then_some(about.st_mode & 0o777);
-                return Ok(Landing::File(Spot { folder, name, mode }));
+                return Ok(Landing::File(Spot { folder: walk.folder, name, mode }));
             }
             _ => {
-                ours(&folder, &about)?;
-                return special(&folder, &name, OFlags::NOFOLLOW);
+                ours(&walk.folder, &about)?;
+                return special(&walk.folder, &name, OFlags::NOFOLLOW);
             }
         }
     }
     bail!("it is a directory")
+}
+
+/// A path that is followed, as far as it has been walked.
+struct Walk {
+    folder: OwnedFd,
+    /// The path of that folder, with the name that is looked at.
+    walked: PathBuf,
+    /// The names that are left, the next one last.
+    left: Vec<OsString>,
+    /// Device and inode of the file behind a magic link (/proc/self/fd/3). Its name may lead to another file by now.
+    promised: Option<(u64, u64)>,
+    /// How many links were followed.
+    links: usize,
+}
+
+impl Walk {
+    /// Follows the link `name`. Returns where the path leads, where no other name has to be walked for that.
+    fn follow(&mut self, name: &OsStr, about: &Stat) -> Result<Option<Landing>> {
+        self.links += 1;
+        if self.links > MOST_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        ours(&self.folder, about)?;
+        if fs::fstatfs(&self.folder)?.f_type == fs::PROC_SUPER_MAGIC {
+            if !self.left.is_empty() {
+                self.folder = directory(Some(&self.folder), name)?;
+                return Ok(None);
+            }
+            let seen = fs::statat(&self.folder, name, AtFlags::empty())?;
+            match FileType::from_raw_mode(seen.st_mode) {
+                FileType::Directory => bail!("it is a directory"),
+                FileType::RegularFile => self.promised = Some((seen.st_dev, seen.st_ino)),
+                _ => return special(&self.folder, name, OFlags::empty()).map(Some),
+            }
+        }
+        let to = fs::readlinkat(&self.folder, name, Vec::new())?;
+        let to = PathBuf::from(OsString::from_vec(to.into_bytes()));
+        self.walked.pop();
+        if to.is_absolute() {
+            self.folder = directory(None, OsStr::new("/"))?;
+            self.walked = PathBuf::from("/");
+        }
+        self.left.extend(steps(&to));
+        Ok(None)
+    }
 }
 
 /// Replaces the file at `path` as a whole.

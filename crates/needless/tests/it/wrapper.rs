@@ -202,10 +202,9 @@ fn closed_and_full_streams_are_reported_in_the_status() {
                 continue;
             }
             let script = format!("{NEEDLESS} {words} {redirection}");
-            let mut shell = command("sh");
             // The same for both backends, and this one is ready sooner.
-            shell.args(["-c", &script]).env("NEEDLESS_BACKEND", "ptrace");
-            let done = shell.output().unwrap();
+            let env = ("NEEDLESS_BACKEND", "ptrace");
+            let done = command("sh").args(["-c", &script]).envs([env]).output().unwrap();
             assert_eq!(done.status.code(), Some(expected), "{script}: {}", stderr(&done));
             let said = stderr(&done);
             assert!(!said.contains("internal error"), "{script}: {said}");
@@ -213,20 +212,25 @@ fn closed_and_full_streams_are_reported_in_the_status() {
                 assert!(said.contains("cannot write"), "{script}: {said}");
             }
         }
-        let closed = || {
-            let (reader, writer) = std::io::pipe().unwrap();
-            drop(reader);
-            Stdio::from(OwnedFd::from(writer))
-        };
-        let script = format!("exec {NEEDLESS} {words}");
-        for backend in backends_also_unpatched() {
-            let mut shell = command("sh");
-            shell.envs(backend.iter().copied()).args(["-c", &script]).stderr(closed());
-            // A command that writes into a closed pipe ends by SIGPIPE, which is correct.
-            shell.stdout(if words.starts_with("run") { Stdio::null() } else { closed() });
-            let done = shell.status().unwrap();
-            assert_eq!(done.code(), Some(status), "{script} into closed pipes: {done:?}");
-        }
+        into_closed_pipes(&words, status);
+    }
+}
+
+/// Nobody reads what it writes.
+fn into_closed_pipes(words: &str, status: i32) {
+    let closed = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        Stdio::from(OwnedFd::from(writer))
+    };
+    let script = format!("exec {NEEDLESS} {words}");
+    for backend in backends_also_unpatched() {
+        let mut shell = command("sh");
+        shell.envs(backend.iter().copied()).args(["-c", &script]).stderr(closed());
+        // A command that writes into a closed pipe ends by SIGPIPE, which is correct.
+        shell.stdout(if words.starts_with("run") { Stdio::null() } else { closed() });
+        let done = shell.status().unwrap();
+        assert_eq!(done.code(), Some(status), "{script} into closed pipes: {done:?}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Counting in the kernel with eBPF: whether it is built in, what it needs, and whether it works.
 
 use super::{HostCheck, field};
+use needless_ebpf::SessionError;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -33,24 +34,25 @@ pub(super) fn checks(status: &str) -> Vec<HostCheck> {
     checks
 }
 
+/// What is wrong where it is not even tried.
+fn unusable(error: &SessionError) -> HostCheck {
+    if let SessionError::NoRights = error {
+        return HostCheck::info("ebpf", "built in; not tried, because rights are missing");
+    }
+    let says = "this needless was built without it, because clang or the headers of libelf \
+                or zlib were missing";
+    HostCheck::bad("ebpf", says)
+        .remedy("sudo apt-get install clang libelf-dev zlib1g-dev, then build needless again")
+}
+
 /// Counts the calls of a real program: whatever forbids it shows.
 fn ebpf() -> HostCheck {
-    use needless_ebpf::{Scope, Session, SessionError, SessionOptions};
+    use needless_ebpf::{Scope, Session, SessionOptions};
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
     use std::time::Instant;
-    match needless_ebpf::usable() {
-        Ok(()) => {}
-        Err(SessionError::NoRights) => {
-            return HostCheck::info("ebpf", "built in; not tried, because rights are missing");
-        }
-        Err(_) => {
-            let says = "this needless was built without it, because clang or the headers of libelf \
-                        or zlib were missing";
-            return HostCheck::bad("ebpf", says).remedy(
-                "sudo apt-get install clang libelf-dev zlib1g-dev, then build needless again",
-            );
-        }
+    if let Err(error) = needless_ebpf::usable() {
+        return unusable(&error);
     }
     let Some(program) = super::true_program() else {
         return HostCheck::info("ebpf", "built in; not tried: there is no /bin/true");

@@ -31,20 +31,20 @@ pub(crate) fn run(root: &Path, word: Option<&str>) -> Result<()> {
     let installed = stage.locales().context("en_US.UTF-8 cannot be installed")?;
     let (mut runs, mut failed, mut small, mut large) = (0, 0, 0, 0);
     for (variables, install) in LOCALES {
+        let around = if install { &*installed } else { "" };
         for command in &commands {
             let folder = tempfile::tempdir()?;
             let mut copy = Command::new("cp");
             copy.arg("-a").arg(material.path().join(".")).arg(folder.path());
             ensure!(copy.status()?.success(), "cp failed");
             let report = folder.path().join("report.json");
-            let around = if install { &*installed } else { "" };
             let mut observed = Command::new("unshare");
             observed
                 .args(["--mount", "--propagation", "private", "sh", "-c"])
                 .arg(format!("{around}exec \"$@\""))
-                .args(["sh", "env", "-i", &format!("PATH={}", stage.path()), "TERM=xterm"])
+                .args(["sh", "env", "-i", "TERM=xterm", variables])
+                .arg(format!("PATH={}", stage.path()))
                 .arg(format!("HOME={}", folder.path().display()))
-                .arg(variables)
                 .arg(&needless)
                 .args(["run", "--backend", "ebpf", "--format", "json", "-o"])
                 .arg(&report)
@@ -67,18 +67,7 @@ pub(crate) fn run(root: &Path, word: Option<&str>) -> Result<()> {
                     continue;
                 }
                 large += 1;
-                let cpu: f64 = ["cpu_user_s", "cpu_sys_s"]
-                    .iter()
-                    .filter_map(|of| report["totals"][of].as_f64())
-                    .sum();
-                let us = finding["kernel_us"].as_f64().unwrap_or(0.0);
-                println!(
-                    "{variables} {command}: {}: {:.3} ms, {:.1} % of the CPU time: {}",
-                    finding["rule"].as_str().unwrap_or("?"),
-                    us / 1e3,
-                    us / 1e4 / cpu,
-                    finding["what"].as_str().unwrap_or("?")
-                );
+                println!("{variables} {command}: {}", described(finding, &report["totals"]));
             }
         }
     }
@@ -89,4 +78,17 @@ pub(crate) fn run(root: &Path, word: Option<&str>) -> Result<()> {
     );
     ensure!(failed == 0, "{failed} runs failed");
     Ok(())
+}
+
+/// The rule, the time and what it found, of a report with these totals.
+fn described(finding: &Value, totals: &Value) -> String {
+    let cpu = ["cpu_user_s", "cpu_sys_s"].iter().filter_map(|of| totals[of].as_f64());
+    let us = finding["kernel_us"].as_f64().unwrap_or(0.0);
+    format!(
+        "{}: {:.3} ms, {:.1} % of the CPU time: {}",
+        finding["rule"].as_str().unwrap_or("?"),
+        us / 1e3,
+        us / 1e4 / cpu.sum::<f64>(),
+        finding["what"].as_str().unwrap_or("?")
+    )
 }

@@ -25,41 +25,62 @@ pub(super) fn requests(
 ) -> Result<Vec<Request>> {
     let named = named(args)?;
     if let Some(change) = args.set.as_ref().or(args.unset.as_ref()) {
-        let (variable, value) = match change {
-            Change::SetEnv { variable, value } => (variable, value.clone()),
-            Change::UnsetEnv { variable } => (variable, None),
-            _ => bail!("not a change of a variable"),
-        };
-        check_variable(variable)?;
-        let Some(subject) = named else {
-            bail!("--set and --unset need --unit, --user-unit, --pid or --in");
-        };
-        return Ok(vec![Request {
-            rule: None,
-            variable: variable.clone(),
-            value,
-            caveat: None,
-            subject,
-        }]);
+        return Ok(vec![of_option(change, named)?]);
     }
+    match &args.report {
+        Some(path) => of_report(path, args, context, named.as_ref(), refuse),
+        None => of_observation(args, context, named.as_ref(), refuse),
+    }
+}
+
+/// The change that `--set` or `--unset` names.
+fn of_option(change: &Change, named: Option<Subject>) -> Result<Request> {
+    let (variable, value) = match change {
+        Change::SetEnv { variable, value } => (variable, value.clone()),
+        Change::UnsetEnv { variable } => (variable, None),
+        _ => bail!("not a change of a variable"),
+    };
+    check_variable(variable)?;
+    let Some(subject) = named else {
+        bail!("--set and --unset need --unit, --user-unit, --pid or --in");
+    };
+    Ok(Request { rule: None, variable: variable.clone(), value, caveat: None, subject })
+}
+
+/// What a short observation finds.
+fn of_observation(
+    args: &FixArgs,
+    context: &Context,
+    named: Option<&Subject>,
+    refuse: &mut dyn FnMut(String),
+) -> Result<Vec<Request>> {
     let mut requests = Vec::new();
-    let Some(path) = &args.report else {
-        let (profile, findings) = observe(args, context)?;
-        let mut now = Now::new(context.settings.watched.clone());
-        for finding in &findings {
-            let Some(remedy) = applicable(finding) else { continue };
-            let process = |id: &ProcId| ReportProcess::from(profile.process(*id));
-            let processes: Vec<ReportProcess> = finding.processes.iter().map(process).collect();
-            let service = finding.service.as_deref();
-            for subject in subjects((service, &processes), false, named.as_ref(), &mut alive) {
-                match with_value(remedy, |variable| here(&mut now, &subject, variable)) {
-                    Ok(remedy) => requests.extend(request(&finding.rule, &remedy, subject)),
-                    Err(why) => refuse(format!("{}: {why:#}", finding.rule)),
-                }
+    let (profile, findings) = observe(args, context)?;
+    let mut now = Now::new(context.settings.watched.clone());
+    for finding in &findings {
+        let Some(remedy) = applicable(finding) else { continue };
+        let process = |id: &ProcId| ReportProcess::from(profile.process(*id));
+        let processes: Vec<ReportProcess> = finding.processes.iter().map(process).collect();
+        let service = finding.service.as_deref();
+        for subject in subjects((service, &processes), false, named, &mut alive) {
+            match with_value(remedy, |variable| here(&mut now, &subject, variable)) {
+                Ok(remedy) => requests.extend(request(&finding.rule, &remedy, subject)),
+                Err(why) => refuse(format!("{}: {why:#}", finding.rule)),
             }
         }
-        return Ok(requests);
-    };
+    }
+    Ok(requests)
+}
+
+/// What a report advises.
+fn of_report(
+    path: &Path,
+    args: &FixArgs,
+    context: &Context,
+    named: Option<&Subject>,
+    refuse: &mut dyn FnMut(String),
+) -> Result<Vec<Request>> {
+    let mut requests = Vec::new();
     let report = advice::report(context, path)?;
     let mut now = Now::new(context.settings.watched.clone());
     let (mut shown, mut known, mut running) = (HashSet::new(), HashSet::new(), HashMap::new());
@@ -75,7 +96,7 @@ pub(super) fn requests(
             continue;
         };
         let about = (finding.service.as_deref(), finding.processes());
-        for subject in subjects(about, report.of_run, named.as_ref(), &mut alive) {
+        for subject in subjects(about, report.of_run, named, &mut alive) {
             if !known.insert((&finding.rule, format!("{change:?}"), subject.clone())) {
                 continue;
             }

@@ -74,7 +74,12 @@ fn the_unit_works_in_its_sandbox() {
         let file = machine.run(&format!("cat {WINDOWS}/{name}"));
         std::fs::write(folder.path().join(name), file.stdout).unwrap();
     }
-    let all = format!("read_parquet('{}/*.parquet')", folder.path().display());
+    assert_clock_is_fixed(folder.path(), &fixed_at);
+}
+
+/// The windows in `folder` show the cause, and that it is gone since `fixed_at`.
+fn assert_clock_is_fixed(folder: &Path, fixed_at: &str) {
+    let all = format!("read_parquet('{}/*.parquet')", folder.display());
     let sql = "SELECT count(DISTINCT host), min(length(host)), count(DISTINCT window_start), sum(needless) > 5 \
         FROM needless_rows WHERE service = 'clock.service' AND cause = 'tz-unset'";
     let Some(answer) = duckdb(&all, sql) else { return };

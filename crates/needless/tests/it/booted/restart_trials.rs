@@ -130,6 +130,21 @@ fn fix_says_that_there_is_nothing_to_restart() {
     );
 }
 
+/// Names that are not those of one service, and why not.
+const NO_SERVICES: [(&str, &str); 8] = [
+    ("prob*", "\"prob*\" is a pattern: name one unit (`systemctl list-units 'prob*'` lists them)"),
+    ("[p]robe.service", "is a pattern"),
+    ("prob?", "is a pattern"),
+    (
+        "probe.timer",
+        "probe.timer runs no program that gets variables: name the service that it starts",
+    ),
+    ("p.socket", "p.socket runs no program that gets variables: name the service that it starts"),
+    ("tmp.mount", "tmp.mount runs no program that gets variables: name a service"),
+    ("system.slice", "system.slice runs no program that gets variables: name a service"),
+    ("multi-user.target", "multi-user.target runs no program that gets variables: name a service"),
+];
+
 /// Patterns and units of other kinds: one line, and nothing is written.
 #[test]
 fn fix_refuses_names_that_are_not_those_of_one_service() {
@@ -148,28 +163,7 @@ fn fix_refuses_names_that_are_not_those_of_one_service() {
     );
     machine.ok("systemctl daemon-reload; systemctl start p.socket");
     let before = files(&machine);
-    for (name, why) in [
-        (
-            "prob*",
-            "\"prob*\" is a pattern: name one unit (`systemctl list-units 'prob*'` lists them)",
-        ),
-        ("[p]robe.service", "is a pattern"),
-        ("prob?", "is a pattern"),
-        (
-            "probe.timer",
-            "probe.timer runs no program that gets variables: name the service that it starts",
-        ),
-        (
-            "p.socket",
-            "p.socket runs no program that gets variables: name the service that it starts",
-        ),
-        ("tmp.mount", "tmp.mount runs no program that gets variables: name a service"),
-        ("system.slice", "system.slice runs no program that gets variables: name a service"),
-        (
-            "multi-user.target",
-            "multi-user.target runs no program that gets variables: name a service",
-        ),
-    ] {
+    for (name, why) in NO_SERVICES {
         for option in ["--unit", "--user-unit"] {
             let said = machine
                 .all(&format!("needless fix {option} '{name}' --set TZ={ZONE} --yes --restart"));

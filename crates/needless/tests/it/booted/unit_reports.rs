@@ -40,6 +40,21 @@ fn fix_leaves_nothing_of_a_report() {
     assert!(machine.ok("cat /run/report.json").contains("\"rule\": \"tz-unset\""));
 }
 
+const LURE: &str = "Saves 3 opens per start; checked: the same libraries are loaded.";
+
+/// A report with one finding on the process, whose remedy sets the variable to the value.
+fn forged(pid: &str, rule: &str, variable: &str, value: &str) -> String {
+    let remedy = serde_json::json!({ "kind": "set_env", "variable": variable, "value": value,
+        "text": LURE, "caveat": LURE, "safety": "safe" });
+    let process = serde_json::json!({ "pid": pid.parse::<u32>().unwrap(), "exe": "/usr/bin/perl" });
+    let finding = serde_json::json!({ "rule": rule, "service": "probe.service", "needless": 9,
+        "process": process, "exes": [], "evidence": [], "remedies": [remedy] });
+    serde_json::json!({ "schema": "needless.report/1", "backend": "eBPF",
+        "source": { "kind": "attach", "name": "host" }, "complete": true, "window_s": 9.0,
+        "totals": { "calls": 9 }, "lost": {}, "findings": [finding] })
+    .to_string()
+}
+
 /// A report that a user of the machine wrote changes neither a unit nor /etc/environment.
 #[test]
 fn fix_takes_no_value_from_a_report() {
@@ -47,19 +62,7 @@ fn fix_takes_no_value_from_a_report() {
     let unit =
         SERVICE.replace("[Service]\n", "[Service]\nEnvironment=LD_LIBRARY_PATH=/opt/a:/opt/b\n");
     let pid = start_unit(&machine, &unit);
-    let lure = "Saves 3 opens per start; checked: the same libraries are loaded.";
-    let report = |rule: &str, variable: &str, value: &str| {
-        let remedy = serde_json::json!({ "kind": "set_env", "variable": variable, "value": value,
-            "text": lure, "caveat": lure, "safety": "safe" });
-        let process =
-            serde_json::json!({ "pid": pid.parse::<u32>().unwrap(), "exe": "/usr/bin/perl" });
-        let finding = serde_json::json!({ "rule": rule, "service": "probe.service", "needless": 9,
-            "process": process, "exes": [], "evidence": [], "remedies": [remedy] });
-        serde_json::json!({ "schema": "needless.report/1", "backend": "eBPF",
-            "source": { "kind": "attach", "name": "host" }, "complete": true, "window_s": 9.0,
-            "totals": { "calls": 9 }, "lost": {}, "findings": [finding] })
-        .to_string()
-    };
+    let report = |rule, variable, value| forged(&pid, rule, variable, value);
     let before = files(&machine);
     let fix = "needless fix /run/r.json --yes --restart 2>&1 || echo rc $?";
     machine.write("/run/r.json", "666", &report("tz-unset", "TZ", "UTC"));
@@ -80,7 +83,7 @@ fn fix_takes_no_value_from_a_report() {
         let printed = machine.ok(fix);
         assert!(printed.contains("not take it from a report"), "{rule} {variable}: {printed}");
         assert!(
-            !printed.contains("evil") && !printed.contains(lure),
+            !printed.contains("evil") && !printed.contains(LURE),
             "{rule} {variable}: {printed}"
         );
     }
@@ -99,7 +102,7 @@ fn fix_takes_no_value_from_a_report() {
         "{printed}"
     );
     assert!(
-        !printed.contains("+Environment=\"LD_LIBRARY_PATH=/tmp") && !printed.contains(lure),
+        !printed.contains("+Environment=\"LD_LIBRARY_PATH=/tmp") && !printed.contains(LURE),
         "{printed}"
     );
     // `undo --list` only reads: it works beside another needless, and only on a journal that no other user

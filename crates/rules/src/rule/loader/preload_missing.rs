@@ -238,11 +238,7 @@ type Tried<'p> = BTreeMap<&'p str, (Vec<usize>, bool)>;
 
 /// The libraries that the loader may have preloaded; and the rows of its checks of directories. `value`, if it
 /// is the only source, is the list that has them.
-fn tried<'p>(
-    view: &View<'p>,
-    id: ProcId,
-    value: Option<&str>,
-) -> (Tried<'p>, Vec<usize>) {
+fn tried<'p>(view: &View<'p>, id: ProcId, value: Option<&str>) -> (Tried<'p>, Vec<usize>) {
     let mut tried = Tried::new();
     let mut variants = Vec::new();
     for (at, row) in view.rows_of(id) {

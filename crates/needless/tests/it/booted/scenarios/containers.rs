@@ -42,33 +42,40 @@ fn prepare(machine: &Machine) -> Option<()> {
     Some(())
 }
 
+/// What `--env-file` names.
+const ENV_FILE: &str = "/etc/app/NAME.env";
+const ROME: &str = "A=\"1\"\nTZ=Europe/Rome\n";
+
 #[test]
 fn fix_changes_containers_of_podman() {
     let Some(machine) = machine("debs-podman") else { return };
     if prepare(&machine).is_none() {
         return;
     }
-    let quadlet = |lines: &str| QUADLET.replace("ENV", lines);
+    in_units(&machine);
+    by_hand(&machine);
+    a_value_that_each_reader_has_a_meaning_for(&machine);
+}
+
+fn quadlet(lines: &str) -> String {
+    QUADLET.replace("ENV", lines)
+}
+
+/// A unit that calls podman.
+fn run(options: &str) -> String {
+    format!(
+        "Environment=TZ=UTC\nExecStart=/usr/bin/podman run --rm --replace --name NAME {options} localhost/plain"
+    )
+}
+
+/// Of quadlets, and of units that call podman.
+fn in_units(machine: &Machine) {
     let (set, unset) = (quadlet("Environment=A=1 TZ=UTC"), quadlet("Environment=A=1"));
     let file = quadlet("EnvironmentFile=../../app/NAME.env");
-    let run = |options: &str| {
-        format!(
-            "Environment=TZ=UTC\nExecStart=/usr/bin/podman run --rm --replace --name NAME {options} localhost/plain"
-        )
-    };
     let (by_file, option, nothing) =
         (run("--env-file /etc/app/NAME.env"), run("-e TZ=Asia/Dubai"), run(""));
-    let env = |mode| ("/etc/app/NAME.env", mode, "A=\"1\"\nTZ=Europe/Rome\n");
-    let typed = |options: &str| {
-        format!("podman rm -f -t 1 NAME || true; podman run -d --rm --name NAME {options}")
-    };
-    let (of_image, of_option, of_file) = (
-        typed("localhost/zoned"),
-        typed("-e TZ=Asia/Seoul localhost/zoned"),
-        typed("--env-file /etc/app/NAME.env localhost/plain"),
-    );
     hold(
-        &machine,
+        machine,
         &[
             // The unit's own variable reaches podman, and not the container.
             Scenario {
@@ -89,7 +96,7 @@ fn fix_changes_containers_of_podman() {
             // A line of its own is stronger than the file.
             Scenario {
                 name: "by-file",
-                files: &[(FILE, "644", &file), env("644")],
+                files: &[(FILE, "644", &file), (ENV_FILE, "644", ROME)],
                 truth: Some("Europe/Rome"),
                 answer: &["/etc/containers/systemd/../../app/by-file.env:2 sets it"],
                 ..GENERATED
@@ -97,10 +104,10 @@ fn fix_changes_containers_of_podman() {
             Scenario {
                 name: "env-file",
                 unit: &by_file,
-                files: &[env("600")],
+                files: &[(ENV_FILE, "600", ROME)],
                 truth: Some("Europe/Rome"),
                 answer: &["/etc/app/env-file.env:2 sets it"],
-                place: ("/etc/app/NAME.env", "high"),
+                place: (ENV_FILE, "high"),
                 ..CONTAINER
             },
             Scenario {
@@ -125,6 +132,23 @@ fn fix_changes_containers_of_podman() {
                 ),
                 ..CONTAINER
             },
+        ],
+    );
+}
+
+/// Started by somebody who typed the command.
+fn by_hand(machine: &Machine) {
+    let typed = |options: &str| {
+        format!("podman rm -f -t 1 NAME || true; podman run -d --rm --name NAME {options}")
+    };
+    let (of_image, of_option, of_file) = (
+        typed("localhost/zoned"),
+        typed("-e TZ=Asia/Seoul localhost/zoned"),
+        typed("--env-file /etc/app/NAME.env localhost/plain"),
+    );
+    hold(
+        machine,
+        &[
             Scenario {
                 name: "image",
                 start: &of_image,
@@ -148,16 +172,19 @@ fn fix_changes_containers_of_podman() {
             Scenario {
                 name: "typed-file",
                 start: &of_file,
-                files: &[env("644")],
+                files: &[(ENV_FILE, "644", ROME)],
                 truth: Some("Europe/Rome"),
                 answer: &["/etc/app/typed-file.env:2 sets it"],
-                place: ("/etc/app/NAME.env", "high"),
+                place: (ENV_FILE, "high"),
                 fix: "--pid PID",
                 ..CONTAINER
             },
         ],
     );
-    // A value with all that systemd, podman's generator and podman have a meaning for.
+}
+
+/// A value with all that systemd, podman's generator and podman have a meaning for.
+fn a_value_that_each_reader_has_a_meaning_for(machine: &Machine) {
     let hard = "a \"b\" $HOME ${X} %n \\t 'c'";
     machine.write("/etc/containers/systemd/hard.container", "644", &quadlet("Environment=A=1"));
     machine.write("/run/hard", "644", hard);

@@ -47,20 +47,7 @@ const SSHD: &str =
 #[test]
 fn fix_changes_daemons_of_a_distribution() {
     let Some(machine) = machine("debs debs-apache debs-daemons") else { return };
-    for name in ["nginx", "dnsmasq", "xinetd", "postfix", "rsyslogd", "apachectl"] {
-        if machine.has(name).is_none() {
-            return;
-        }
-    }
-    // Each Debian has one version, in the name of the program and of the unit: php-fpm8.2, php8.2-fpm.
-    let fpm = machine.run("basename /usr/sbin/php-fpm[0-9]* | sed 's/php-fpm\\(.*\\)/php\\1-fpm/'");
-    let fpm = stdout(&fpm).trim().to_owned();
-    if fpm.contains('*') {
-        return skipped("php-fpm is not installed (scripts/install test fetches it)");
-    }
-    if program("sshd").is_none() {
-        return;
-    }
+    let Some(fpm) = php_fpm(&machine) else { return };
     prepare(&machine);
     // Debian 13's xinetd has a unit instead of an init script, and its postfix one unit instead of one that starts others.
     let is_so = |test: &str| machine.run(test).status.success();
@@ -116,11 +103,29 @@ fn fix_changes_daemons_of_a_distribution() {
             Scenario { name: "apache2", place: ("/etc/apache2/envvars", "high"), ..DAEMON },
         ],
     );
-    if !several {
-        return;
+    if several {
+        fix_says_that_a_unit_only_starts_others(&machine);
     }
-    // The unit of that name only starts others: nothing of it runs.
-    let before = files(&machine);
+}
+
+/// The unit of php-fpm, where all the daemons are installed.
+fn php_fpm(machine: &Machine) -> Option<String> {
+    for name in ["nginx", "dnsmasq", "xinetd", "postfix", "rsyslogd", "apachectl"] {
+        machine.has(name)?;
+    }
+    // Each Debian has one version, in the name of the program and of the unit: php-fpm8.2, php8.2-fpm.
+    let fpm = machine.run("basename /usr/sbin/php-fpm[0-9]* | sed 's/php-fpm\\(.*\\)/php\\1-fpm/'");
+    let fpm = stdout(&fpm).trim().to_owned();
+    if fpm.contains('*') {
+        skipped("php-fpm is not installed (scripts/install test fetches it)");
+        return None;
+    }
+    program("sshd").map(|_| fpm)
+}
+
+/// Nothing of the unit `postfix` itself runs.
+fn fix_says_that_a_unit_only_starts_others(machine: &Machine) {
+    let before = files(machine);
     let said = machine.ok(&format!("systemctl start postfix; needless fix --unit postfix --set TZ={ZONE} --yes --restart 2>&1 || echo rc $?"));
     assert!(
         said.contains("postfix.service is active and runs no process")
@@ -128,7 +133,7 @@ fn fix_changes_daemons_of_a_distribution() {
         "{said}"
     );
     assert!(said.ends_with("rc 2\n") && !said.contains("done: change"), "{said}");
-    same(&before, &files(&machine), "postfix");
+    same(&before, &files(machine), "postfix");
 }
 
 const INIT: &str = "#!/bin/sh
@@ -144,17 +149,21 @@ stop) start-stop-daemon --stop --pidfile /run/NAME.pid ;;
 esac
 ";
 
+const STARTER: &str = "#!/bin/sh\nBEFORE/usr/local/bin/probe NAME &\necho $! >/run/NAME.pid\n";
+
 /// Programs of an administrator: scripts of init, starters that fork.
 #[test]
 fn fix_changes_daemons_that_a_script_starts() {
     let Some(machine) = machine("") else { return };
+    init_scripts(&machine);
+    starters_that_fork(&machine);
+}
+
+fn init_scripts(machine: &Machine) {
     let sources = INIT.replace("DEFAULTS", "[ -r /etc/default/$NAME ] && . /etc/default/$NAME");
     let nothing = INIT.replace("DEFAULTS\n", "");
-    let starter = "#!/bin/sh\nBEFORE/usr/local/bin/probe NAME &\necho $! >/run/NAME.pid\n";
-    let (plain, bare) = (starter.replace("BEFORE", ""), starter.replace("BEFORE", "env -u TZ "));
-    let forking = "Type=forking\nPIDFile=/run/NAME.pid\nExecStart=/usr/local/bin/NAME-start";
     hold(
-        &machine,
+        machine,
         &[
             // Its script sources a file: the line there lacks `export`.
             Scenario {
@@ -187,35 +196,40 @@ fn fix_changes_daemons_that_a_script_starts() {
                 place: (PLACE, "medium"),
                 ..UNIT
             },
-            Scenario {
-                name: "forks",
-                unit: forking,
-                files: &[("/usr/local/bin/NAME-start", "755", &plain)],
-                place: (PLACE, "medium"),
-                says: &["It is not certain that the new process gets it ("],
-                ..UNIT
-            },
+        ],
+    );
+}
+
+/// The shell that starts the program ends.
+fn starters_that_fork(machine: &Machine) {
+    let (plain, bare) = (STARTER.replace("BEFORE", ""), STARTER.replace("BEFORE", "env -u TZ "));
+    let forks = Scenario {
+        name: "forks",
+        unit: "Type=forking\nPIDFile=/run/NAME.pid\nExecStart=/usr/local/bin/NAME-start",
+        files: &[("/usr/local/bin/NAME-start", "755", &plain)],
+        place: (PLACE, "medium"),
+        says: &["It is not certain that the new process gets it ("],
+        ..UNIT
+    };
+    hold(
+        machine,
+        &[
+            forks,
             Scenario {
                 name: "bare",
-                unit: forking,
                 files: &[("/usr/local/bin/NAME-start", "755", &bare)],
-                place: (PLACE, "medium"),
-                says: &["It is not certain that the new process gets it ("],
                 ends: Ends::TakenBack("does not have it"),
-                ..UNIT
+                ..forks
             },
             // Without a restart there is no look: the doubt is said, and the way out.
             Scenario {
                 name: "unlooked",
-                unit: forking,
-                files: &[("/usr/local/bin/NAME-start", "755", &plain)],
-                place: (PLACE, "medium"),
                 fix: "--unit NAME",
                 says: &["not done by a tool"],
                 ends: Ends::Refused(
                     "with --restart it is tried, and taken back if it does not arrive",
                 ),
-                ..UNIT
+                ..forks
             },
         ],
     );

@@ -219,10 +219,15 @@ fn fix_changes_a_job_of_cron_and_none_of_at() {
          mkdir -p atjobs atspool; touch atjobs/.SEQ; chmod 600 atjobs/.SEQ
          chown -R daemon:daemon atjobs atspool; chmod 1770 atjobs atspool",
     );
+    jobs_of_at(&machine);
+    jobs_of_cron(&machine);
+}
+
+fn jobs_of_at(machine: &Machine) {
     let at = "systemctl restart atd; echo 'exec /usr/local/bin/probe NAME' |";
     let (plain, zoned) = (format!("{at} at now"), format!("{at} env TZ=Asia/Baku at now"));
     hold(
-        &machine,
+        machine,
         &[
             Scenario {
                 name: "at",
@@ -246,6 +251,14 @@ fn fix_changes_a_job_of_cron_and_none_of_at() {
                 never: &["inherited"],
                 ..AT
             },
+        ],
+    );
+}
+
+fn jobs_of_cron(machine: &Machine) {
+    hold(
+        machine,
+        &[
             // cron hands on nothing of its own.
             Scenario {
                 name: "cron",

@@ -33,12 +33,7 @@ fn fix_changes_programs_of_supervisord_daemontools_and_service() {
             return;
         }
     }
-    machine.write("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n");
-    machine.write("/etc/probe.env/LANG", "644", "C\n");
-    for (name, through) in [("hand", "envdir /etc/probe.env "), ("svc", "")] {
-        let run = format!("#!/bin/sh\nexec {through}/usr/local/bin/probe {name}\n");
-        machine.write(&format!("/run/{name}/run"), "755", &run);
-    }
+    directories_of_daemontools(&machine);
     let environment = ("/etc/environment", "644", "TZ=Asia/Tokyo\n");
     // While it runs, it restarts the program itself, through the script and so with the directory.
     let supervise = Scenario {
@@ -93,6 +88,16 @@ fn fix_changes_programs_of_supervisord_daemontools_and_service() {
             },
         ],
     );
+}
+
+/// One with envdir, and one without.
+fn directories_of_daemontools(machine: &Machine) {
+    machine.write("/etc/profile.d/tz.sh", "644", "export TZ=Asia/Tokyo\n");
+    machine.write("/etc/probe.env/LANG", "644", "C\n");
+    for (name, through) in [("hand", "envdir /etc/probe.env "), ("svc", "")] {
+        let run = format!("#!/bin/sh\nexec {through}/usr/local/bin/probe {name}\n");
+        machine.write(&format!("/run/{name}/run"), "755", &run);
+    }
 }
 
 /// The run scripts, below directories that are not compared: supervisors write there.
