@@ -35,7 +35,7 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> i
     }
 }
 
-/// `about 92 ms, 81.2 % of the CPU time: sample[4711]: tz-unset: … (explained); fix: TZ=UTC`.
+/// `about 92 ms, 81.2 % of the CPU time: sample[4711]: tz-unset: … (explained); fix: TZ=UTC; caveat: …`.
 fn line(finding: &ReportFinding, report: &Report<'_>, style: Style) -> String {
     let time = account::saved(report, finding).map(|time| time + ": ");
     let rate = report.document.window_ns().map(|ns| window_text::rate(finding.needless, ns));
@@ -51,6 +51,7 @@ fn line(finding: &ReportFinding, report: &Report<'_>, style: Style) -> String {
     );
     if let Some(remedy) = finding.remedies.first() {
         line = line + "; fix: " + &style.paint(Tint::Fix, &summary::change(&remedy.change()));
+        line += &summary::caveat(finding, "; ");
     }
     line
 }

@@ -12,6 +12,7 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::R
         if let Some(remedy) = finding.remedies.first() {
             let by_hand = place.and_then(|place| place.by_hand.as_deref());
             text += &format!("\nfix: {}", with_line(&summary::change(&remedy.change()), by_hand));
+            text += &summary::caveat(finding, "\n");
         }
         let place = place.map(|place| (place.file.as_str(), place.line));
         writeln!(out, "{}", annotation(Level::Warning, place, &title, &text))?;

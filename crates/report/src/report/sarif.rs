@@ -16,7 +16,7 @@ fn result(finding: &ReportFinding) -> SarifResult {
     let place = finding.place.as_ref();
     let by_hand = place.and_then(|place| place.by_hand.as_deref());
     let fix = finding.remedies.first().map(|remedy| summary::change(&remedy.change()));
-    let fix = fix.map(|fix| with_line(&fix, by_hand));
+    let fix = fix.map(|fix| with_line(&fix, by_hand) + &summary::caveat(finding, "; "));
     let place = place.map(|place| (place.file.clone(), place.line));
     let program = finding.process.exe.as_deref();
     of_finding(&finding.rule, format!("{who}: {headline}"), fix.as_deref(), place, program)

@@ -243,7 +243,7 @@ fn in_kernel(process: &Process) -> Option<u64> {
 /// those with a path.
 fn hundreds(totals: Totals, finding: &Finding) -> bool {
     /// Fewer are not noticed.
-    const FEWEST: u64 = 100;
+    const FEWEST: u64 = 50;
     /// Of the CPU time.
     const CPU: f64 = 0.001;
     /// Of the calls.
