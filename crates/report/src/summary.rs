@@ -1,6 +1,8 @@
 //! What several formats of a report share: who, how much, what was lost, what was not checked.
 
-use crate::document::{FindingSum, ReportDocument, ReportFinding, ReportProcess, ReportSuppressed, SafetyLevel};
+use crate::document::{
+    FindingSum, ReportDocument, ReportFinding, ReportProcess, ReportSuppressed, SafetyLevel,
+};
 use crate::text::{count, escape, list, number, shell_word};
 use crate::{Report, account, window_text};
 use needless_model::{Change, Fact, Loss};
@@ -69,13 +71,14 @@ pub fn change(change: &Change) -> String {
     }
 }
 
-/// What the first change of a finding, which is shown, does besides: `; caveat: Only the last layer may…`. Empty where it
-/// does nothing else, or is no change that one types.
+/// What the first change of a finding, which is shown, does besides: `; caveat: The encoding stays ISO-8859-7`, of several
+/// sentences the first. Empty where it does nothing else, or is no change that one types.
 pub(crate) fn caveat(finding: &ReportFinding, before: &str) -> String {
     match finding.remedies.first() {
         Some(remedy) if remedy.safety == SafetyLevel::Caveat => {
             let text = escape(&remedy.caveat);
-            format!("{before}caveat: {}", text.trim_end_matches('.'))
+            let first = text.split(". ").next().unwrap_or_default();
+            format!("{before}caveat: {}", first.trim_end_matches('.'))
         }
         _ => String::new(),
     }

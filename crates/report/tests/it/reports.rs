@@ -250,12 +250,12 @@ fn unexplained_calls_are_facts_and_never_beside_nothing_needless() {
 #[test]
 fn concise() {
     assert_snapshot!(localtime().rendered(ReportFormat::Concise), @r#"
-    about 9.3 µs: sample[4711]: tz-unset: 9 of 10 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
+    about 9.3 µs: sample[4711]: tz-unset: 9 of 10 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
     needless: 1 finding, 9 of 15 checked calls are needless, about 9.3 µs (ptrace, seccomp-assisted)
     "#);
     assert_snapshot!(tree().rendered(ReportFormat::Concise), @r#"
-    about 62 ms: python3[100] and 2 more: tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion (explained); fix: TZ=Europe/Athens
-    small: date[101] and 1 more: locale-alias: 34 failed opens: the locale "greek" is looked for under other names (seen); fix: LANG=el_GR
+    about 62 ms: python3[100] and 2 more: tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
+    small: date[101] and 1 more: locale-alias: 34 failed opens: the locale "greek" is looked for under other names (seen); fix: LANG=el_GR; caveat: The encoding stays ISO-8859-7
     needless: 2 findings, 60,031 of 60,300 calls are needless, about 62 ms (ptrace; lost: 1 call whose end was not seen and 40,000 calls folded into others; not checked: locale-spelling, locale-not-installed (need the host's locales); repeated-question (needs the time of calls and the answers of calls); 1 call below the threshold, --min-saving 0 shows them; 1 note in --format full)
     "#);
     assert_eq!(healthy().rendered(ReportFormat::Concise), healthy().rendered(ReportFormat::Full));

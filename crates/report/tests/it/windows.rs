@@ -114,7 +114,7 @@ fn without_time_there_are_no_rates_and_without_services_no_names() {
     more:         needless explain tz-unset
     "#);
     assert_snapshot!(no_time().rendered(ReportFormat::Concise), @r#"
-    about 44 µs: app[5]: tz-unset: 44 of 45 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens
+    about 44 µs: app[5]: tz-unset: 44 of 45 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
     needless: 1 finding in 2 processes, 44 of 90 calls are needless, about 44 µs (eBPF)
     "#);
     let mut unknown = no_time();
@@ -154,10 +154,10 @@ fn what_was_lost_and_not_checked_is_said_of_a_healthy_host_too() {
 #[test]
 fn concise_begins_with_the_time_and_names_the_service_and_the_rate() {
     assert_snapshot!(host().rendered(ReportFormat::Concise), @r#"
-    about 149 ms, 0.5 % of a core: dnsmasq[812] of dnsmasq.service: tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime, 497 per second (explained); fix: TZ=Europe/Athens
-    about 299 µs, < 0.1 % of a core: app[2001] of container 3f2a9c1b7d4e (docker): tz-unset: 299 of 300 time conversions stat /etc/localtime, 9.9 per second (explained); fix: TZ=Europe/Athens
-    about 44 µs, < 0.1 % of a core: x[99]: tz-unset: 44 of 45 time conversions stat /etc/localtime, 1.4 per second (explained); fix: TZ=Europe/Athens
-    small: app[2002] of container 3f2a9c1b7d4e (docker): locale-alias: 34 failed opens: the locale "greek" is looked for under other names, 1.1 per second (explained); fix: LANG=el_GR
+    about 149 ms, 0.5 % of a core: dnsmasq[812] of dnsmasq.service: tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime, 497 per second (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
+    about 299 µs, < 0.1 % of a core: app[2001] of container 3f2a9c1b7d4e (docker): tz-unset: 299 of 300 time conversions stat /etc/localtime, 9.9 per second (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
+    about 44 µs, < 0.1 % of a core: x[99]: tz-unset: 44 of 45 time conversions stat /etc/localtime, 1.4 per second (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
+    small: app[2002] of container 3f2a9c1b7d4e (docker): locale-alias: 34 failed opens: the locale "greek" is looked for under other names, 1.1 per second (explained); fix: LANG=el_GR; caveat: The encoding stays ISO-8859-7
     needless: 4 findings in 30 s: 5 processes, 15,301 of 1,051,305 calls are needless, about 150 ms, 0.5 % of a core (eBPF)
     "#);
 }
