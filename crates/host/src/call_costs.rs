@@ -4,9 +4,8 @@ use needless_model::Costs;
 use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, SeekFrom, memfd_create, openat, seek, stat};
 use rustix::io::{pread, pwrite, read};
 use std::os::fd::OwnedFd;
-use std::time::Instant;
 
-/// Loops of each kind. The median is used, so that an interrupt in one loop does not count.
+/// Loops of each kind. The least counts: interrupts, and what else runs on the machine, only add to it.
 const LOOPS: usize = 5;
 
 /// Calls in one loop: about 0.1 ms on a slow machine. All loops together make fewer calls than a rule reports, since
@@ -22,16 +21,16 @@ pub fn measure_call_costs() -> Costs {
     let memory = memfd_create("needless", MemfdFlags::CLOEXEC).ok();
     let memory = memory.filter(|fd| pwrite(fd, &[0; 16], 0).is_ok());
     let of_memory =
-        |call: &dyn Fn(&OwnedFd) -> bool| memory.as_ref().map_or(0, |fd| median(|| call(fd)));
+        |call: &dyn Fn(&OwnedFd) -> bool| memory.as_ref().map_or(0, |fd| least(|| call(fd)));
     Costs {
-        stat_ns: median(|| stat(name).is_ok()),
-        failed_open_ns: median(|| open("/usr/lib/no-such-directory/no-such-file")),
-        open_ns: median(|| {
+        stat_ns: least(|| stat(name).is_ok()),
+        failed_open_ns: least(|| open("/usr/lib/no-such-directory/no-such-file")),
+        open_ns: least(|| {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
             let found = openat(CWD, file.unwrap_or("/"), flags, Mode::empty());
             found.is_ok_and(|fd| read(fd, &mut some).is_ok())
         }),
-        refused_ns: root.map_or(0, |fd| median(|| read(&fd, &mut [0; 16]).is_ok())),
+        refused_ns: root.map_or(0, |fd| least(|| read(&fd, &mut [0; 16]).is_ok())),
         read_ns: of_memory(&|fd| pread(fd, &mut [0], 0).is_ok()),
         write_ns: of_memory(&|fd| pwrite(fd, &[0], 0).is_ok()),
         call_ns: of_memory(&|fd| seek(fd, SeekFrom::Start(0)).is_ok()),
@@ -57,7 +56,7 @@ pub fn measure_page_cost() -> u64 {
     loops[1]
 }
 
-/// CPU time of this thread: what waits for a processor in a loop that long would count too.
+/// CPU time of this thread, in nanoseconds: waiting for a processor does not count.
 fn on_processor() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
@@ -68,18 +67,17 @@ fn open(path: &str) -> bool {
 }
 
 /// Nanoseconds per call.
-fn median(mut call: impl FnMut() -> bool) -> u64 {
+fn least(mut call: impl FnMut() -> bool) -> u64 {
     // The first call fills the caches.
     std::hint::black_box(call());
-    let mut loops = [0; LOOPS].map(|_: u64| {
-        let start = Instant::now();
+    let loops = [(); LOOPS].map(|()| {
+        let start = on_processor();
         for _ in 0..CALLS {
             std::hint::black_box(call());
         }
-        u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX) / u64::from(CALLS)
+        on_processor().saturating_sub(start) / u64::from(CALLS)
     });
-    loops.sort_unstable();
-    loops[LOOPS / 2]
+    loops.into_iter().min().unwrap_or_default()
 }
 
 #[cfg(test)]
