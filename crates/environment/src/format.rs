@@ -242,4 +242,4 @@ pub(crate) fn put_line(
 }
 
 /// The comment above a line that we add to another program's file.
-pub(crate) const NOTE: &str = "# Set by needless; `needless undo` takes it back.";
+pub(crate) const NOTE: &str = "# Set by `needless fix`.";

@@ -100,6 +100,18 @@ fn in_repository(
     Some(FilePlace { file: below_here(path.to_str()?), line, by_hand })
 }
 
+/// The file of the repository for findings that belong to none: that of the command, else the workflow that runs here.
+pub(crate) fn of_command(program: &str) -> Option<String> {
+    let named = program.contains('/').then(|| std::fs::canonicalize(program).ok()).flatten();
+    let file = named.and_then(|file| Some(below_here(file.to_str()?)));
+    file.filter(|file| !file.starts_with('/')).or_else(|| {
+        // OWNER/REPOSITORY/.github/workflows/ci.yml@refs/heads/main
+        let workflow = std::env::var("GITHUB_WORKFLOW_REF").ok()?;
+        let (path, _) = workflow.split_once('@')?;
+        path.splitn(3, '/').nth(2).map(str::to_owned)
+    })
+}
+
 /// Relative to the repository of the working directory, or to that directory where there is none: so does a code host
 /// name files.
 pub(crate) fn below_here(file: &str) -> String {

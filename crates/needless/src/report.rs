@@ -71,6 +71,7 @@ impl<'a> Reporter<'a> {
             && points_at_files(&outputs, format)
         {
             verdict.places = places::of(verdict.findings.iter(), profile, program, context);
+            verdict.file = places::of_command(program);
         }
         let document = ReportDocument::of(profile, &verdict, &source, None, crate::VERSION);
         let rows = Some((profile, &verdict));

@@ -3,9 +3,11 @@
 use crate::rights;
 use crate::run::{Failure, ObserveOptions, complete};
 use needless_ebpf::{Observed, Scope, Session, SessionError, SessionOptions};
-use needless_host::{Service, find_cgroup, find_container, find_unit, processes_of_cgroup};
+use needless_host::{
+    Service, ServiceKind, find_cgroup, find_container, find_unit, processes_of_cgroup,
+};
 use needless_launch::TerminationSignals;
-use needless_model::{ProcId, Profile, status};
+use needless_model::{ProcId, Profile, Spawn, status};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -211,7 +213,22 @@ fn lives(pid: u32) -> bool {
 
 fn finish(mut observed: Observed, options: &ObserveOptions) -> Result<Profile, Failure> {
     place(&mut observed, options);
+    note_outside(&mut observed.profile);
     complete(observed.profile, &observed.stacks, observed.roots, options.rights)
+}
+
+/// Notes how many processes have no number for needless: in a container it sees the calls of the whole machine.
+fn note_outside(profile: &mut Profile) {
+    let outside = |process: &&needless_model::Process| {
+        process.pid == 0 && process.command.is_some() && process.born != Spawn::Exec
+    };
+    let outside = profile.processes.iter().filter(outside).count();
+    if outside > 0 {
+        profile.notes.push(format!(
+            "Processes outside the PID namespace of needless: {outside}. Their numbers, services and environments are not \
+             known: run needless outside of the container, or the container with --pid=host."
+        ));
+    }
 }
 
 /// Says which service each process belongs to, and what is above it.
@@ -225,8 +242,10 @@ pub(crate) fn place(observed: &mut Observed, options: &ObserveOptions) {
             Some(Ok(service)) => Some(service),
             _ => groups.get(&ProcId(at as u32)).map(|path| Service::of_path(path, exe)),
         };
-        let name = service.map(|service| service.to_string());
-        process.service = name.or_else(|| exe.map(|_| process.name().to_owned()));
+        let known = service.as_ref().filter(|service| service.kind != ServiceKind::Unknown);
+        let program = exe.map(|_| process.name()).or(process.command.as_deref());
+        let name = known.map(Service::to_string).or(program.map(str::to_owned));
+        process.service = name.or_else(|| service.map(|service| service.to_string()));
         process.started = lives.then(|| needless_host::start_time(process.pid)).flatten();
     }
     if let Some(above) = options.above {

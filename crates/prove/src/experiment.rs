@@ -13,7 +13,7 @@
 //! call and installs no filter, so that killing it leaves the command alone all the same.
 
 use crate::error::TOO_LONG;
-use crate::judge::{ProofEvidence, judge};
+use crate::judge::{LEAST_PAIRS, ProofEvidence, judge};
 use crate::predict::predictions;
 use crate::run::{Behaviour, CommandIo, SIGINT, ended, timed, wait};
 use crate::variants::{Variants, padding};
@@ -36,6 +36,9 @@ pub(crate) const MOST_PAIRS: usize = 2_000;
 const TIMES: u32 = 20;
 /// …and at least this long.
 const LEAST: Duration = Duration::from_secs(10);
+/// Pairs that take less are run, whatever the budget, until there are enough for a statement on CPU time: without one
+/// the others were for nothing.
+const SHORT_PAIR: Duration = Duration::from_secs(1);
 /// Rows that a proof keeps.
 const ROWS: usize = 12;
 
@@ -46,7 +49,8 @@ pub struct ProveOptions {
     pub count_only: bool,
     /// Pairs to run; `None`: as many as the budget allows, at most 2,000.
     pub runs: Option<usize>,
-    /// Time for the pairs. No pair is begun that would not end in time, except the first.
+    /// Time for the pairs. No pair is begun that would not end in time, except the first, and as many short ones as a
+    /// statement on CPU time needs.
     pub budget: Option<Duration>,
     /// Untimed runs of each variant before the first pair; at least one is made.
     pub warmup: usize,
@@ -241,7 +245,9 @@ impl Runner<'_> {
             let (done, spent) = (evidence.pairs.len() as u32, begun.elapsed());
             progress(ProveStep::Pairs(done as usize, spent));
             let next = if done > 0 { spent / done } else { Duration::ZERO };
-            if self.options.budget.is_some_and(|budget| done > 0 && spent + next > budget) {
+            let least = if next < SHORT_PAIR { LEAST_PAIRS } else { 1 };
+            let over = self.options.budget.is_some_and(|budget| spent + next > budget);
+            if over && done as usize >= least {
                 break;
             }
             let mut order = [Variant::Before, Variant::After];

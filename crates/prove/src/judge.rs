@@ -10,7 +10,7 @@ use needless_model::{Counted, Exit, Measure, Outcome, Proof, Quantity, Usage};
 
 /// With fewer pairs no 95 % interval can exclude zero: by chance alone, five differences all fall on one side in
 /// one measurement of sixteen.
-const LEAST_PAIRS: usize = 6;
+pub(crate) const LEAST_PAIRS: usize = 6;
 /// The caches were cold if the first run took this many median deviations longer than the others.
 const COLD: f64 = 10.0;
 /// Below this median CPU time, in seconds, most of what is measured is the start of the program.

@@ -143,7 +143,7 @@ pub(crate) fn of_saved(finding: &ReportFinding) -> String {
 
 /// `about 0.7 s, 70 % of the CPU time`; of a core for a window. Without a share where look-ups waited: the time of a call
 /// that names a path is from its entry to its return.
-fn time(report: &Report<'_>, ns: u64, precision: Precision) -> String {
+pub(crate) fn time(report: &Report<'_>, ns: u64, precision: Precision) -> String {
     let (scale, about) = (report.document.scale(), precision.words());
     let of = if scale.is_window() { "of a core" } else { "of the CPU time" };
     let waited = time::of_waiting_look_ups(report) > ns / 10;

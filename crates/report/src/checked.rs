@@ -85,7 +85,6 @@ fn cause(check: &Check<'_>, from: &Cause) -> CheckCause {
         CheckFinding {
             who: summary::who(&finding),
             headline: summary::headline(&finding),
-            program: finding.process.exe,
             file: set_at.map(|place| place.file.clone()),
             line: set_at.map(|place| place.line.into()),
             by_hand: set_at.and_then(|place| place.by_hand.clone()),

@@ -23,6 +23,14 @@ pub(crate) fn print_heading(
     Ok(())
 }
 
+/// Prints an item of a list: `text` wrapped, from column 2, further lines from column 4.
+pub(crate) fn print_item(out: &mut dyn Write, text: &str, style: Style) -> io::Result<()> {
+    for (at, line) in wrap(text, style.width.saturating_sub(4)).iter().enumerate() {
+        writeln!(out, "{}{line}", if at == 0 { "  " } else { "    " })?;
+    }
+    Ok(())
+}
+
 /// Prints prose: `text` wrapped beside `label`, from column `indent`.
 pub(crate) fn print_wrapped(
     out: &mut dyn Write,

@@ -157,6 +157,10 @@ pub(crate) struct ReportSource {
     pub(crate) kind: SourceKind,
     /// The program as given, without its arguments; the log's name; what was attached to; `host`.
     pub(crate) name: String,
+    /// Of a command that was run: the file of the repository at which code hosts show findings without a place of their
+    /// own, the command's or the workflow that ran it. Absent where that is not known, or no format asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -237,6 +241,6 @@ mirror! {
 pub(crate) struct FindingSum {
     /// How many findings.
     pub(crate) findings: u64,
-    /// Their needless calls.
+    /// Calls that could go: `needless` of each, and `besides` where every call was counted.
     pub(crate) calls: u64,
 }

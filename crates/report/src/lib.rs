@@ -69,7 +69,7 @@ formats! {
     ReportFormat {
         /// For a person at a terminal: what it costs, why, where from, fix, caveat.
         Full: full, "txt";
-        /// One line per finding.
+        /// One line per remedy.
         Concise: concise;
         /// For an issue, a pull request or the summary of a job.
         Markdown: markdown, "md";

@@ -1,7 +1,8 @@
 //! The overview of a report: a table with one line for each remedy, and the small ones.
 
+use crate::columns::{print_item, print_lines};
 use crate::document::{ReportFinding, ReportRemedy};
-use crate::text::{Tint, count, cut, duration, escape, number, percent, row};
+use crate::text::{Tint, count, cut, duration, escape, number, percent, row, wrap};
 use crate::{Report, Style, summary};
 use needless_model::{Change, Stage};
 use needless_rules::{Amount, Scale, by_remedy};
@@ -18,6 +19,8 @@ const WHO: usize = 24;
 /// At least so many columns for the fix, if it is as long: the line of a table is then no longer than that of a
 /// terminal of 80.
 pub(crate) const FIX: usize = 16;
+/// Columns before a fix that has lines of its own below its row.
+const BELOW: usize = 10;
 /// Two blanks between five columns.
 const GAPS: usize = 8;
 
@@ -157,11 +160,24 @@ impl<'a> Overview<'a> {
             cells[3] = cut(&line.who(who), who);
         }
         let widths: Vec<usize> = (0..5).map(|at| widest(&cells, at)).collect();
-        for (at, line) in cells.iter().enumerate() {
-            let tint = if at == 0 { Tint::Faint } else { Tint::Fix };
+        let (text, fix) = row(&cells[0], &widths, style.width);
+        writeln!(out, "{}{}", style.paint(Tint::Faint, &text), style.paint(Tint::Faint, &fix))?;
+        // What does not fit into its column has lines of its own, as far as they fit on a small terminal.
+        let full = report.details.full;
+        let mut room = if full { usize::MAX } else { ROWS.saturating_sub(shown.len()) };
+        for line in &cells[1..] {
             let (text, fix) = row(line, &widths, style.width);
-            let text = if at == 0 { style.paint(Tint::Faint, &text) } else { text };
-            writeln!(out, "{text}{}", style.paint(tint, &fix))?;
+            let below = match fix == line[4] {
+                true => Vec::new(),
+                false => wrap(&line[4], style.width.saturating_sub(BELOW).max(20)),
+            };
+            if below.is_empty() || below.len() > room {
+                writeln!(out, "{text}{}", style.paint(Tint::Fix, &fix))?;
+                continue;
+            }
+            room -= below.len();
+            writeln!(out, "{}", text.trim_end())?;
+            print_lines(out, ("     fix", BELOW), &below, Some(Tint::Fix), style)?;
         }
         if left_out > 0 {
             let more = count(left_out as u64, "more remedy", "more remedies");
@@ -183,7 +199,7 @@ impl<'a> Overview<'a> {
         }
         writeln!(out, "small:")?;
         for line in listed {
-            writeln!(out, "  {}", cut(&line.in_short(), style.width - 2))?;
+            print_item(out, &line.in_short(), style)?;
         }
         match more_small(rest) {
             Some(more) => writeln!(out, "  {more}: -v shows all"),

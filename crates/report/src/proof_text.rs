@@ -144,7 +144,7 @@ pub(crate) fn predictions(proof: &ProofBody) -> Vec<String> {
     });
     let cpu = proof.measures.iter().find(|measure| measure.quantity == ProofQuantity::Cpu);
     if let (Some(ns), Some(cpu)) = (kernel.filter(|ns| *ns > 0), cpu) {
-        let measured = (cpu.difference * 1e9).round();
+        let measured = ((cpu.after - cpu.before) * 1e9).round();
         let by = duration(measured.abs() as u64);
         all.push(format!(
             "about {} of kernel time, by the cost of such a call measured in a short loop{}; CPU time {}",
@@ -207,7 +207,7 @@ fn figure(measure: &ProofMeasure, proof: &ProofBody) -> Option<Figure> {
         ProofQuantity::Other => return None,
     };
     let relative = |value: f64| value / measure.before * 100.0;
-    let known = measure.before > 0.0;
+    let (known, enough) = (measure.before > 0.0, has_intervals(proof));
     let (low, high) = (measure.low, measure.high);
     // Within a tenth, since resident memory varies a little.
     let hidden = measure.quantity == ProofQuantity::Peak
@@ -216,15 +216,21 @@ fn figure(measure: &ProofMeasure, proof: &ProofBody) -> Option<Figure> {
         name,
         before: unit(measure.before),
         after: unit(measure.after),
-        change: if known { format!("{:+.1} %", relative(measure.difference)) } else { "-".into() },
-        interval: if known {
+        // Of the two columns: the median of the differences in pairs, which the interval is about, may be another.
+        change: match known {
+            true => format!("{:+.1} %", relative(measure.after - measure.before)),
+            false => "-".into(),
+        },
+        interval: if !enough {
+            "-".into()
+        } else if known {
             format!("{:+.1} to {:+.1} %", relative(low), relative(high))
         } else {
             format!("{low:+.0} to {high:+.0}")
         },
         so: if hidden {
             "hidden by needless's own"
-        } else if proof.pairs < LEAST_PAIRS {
+        } else if !enough {
             "too few pairs"
         } else if measure.fell() {
             "less"
@@ -234,6 +240,11 @@ fn figure(measure: &ProofMeasure, proof: &ProofBody) -> Option<Figure> {
             "no difference shown"
         },
     })
+}
+
+/// Whether there are enough pairs for an interval.
+pub(crate) fn has_intervals(proof: &ProofBody) -> bool {
+    proof.pairs >= LEAST_PAIRS
 }
 
 fn time(seconds: f64) -> String {

@@ -18,20 +18,17 @@ pub(crate) struct SarifResult {
     pub(crate) place: (String, u32),
 }
 
-/// A finding as a result, said in the words `what` and `fix`: at `place`, where its variable is set or should be, else at
-/// its `program`.
+/// A finding as a result, said in the words `what` and `fix`, at `place`.
 pub(crate) fn of_finding(
     rule: &str,
     what: String,
     fix: Option<&str>,
-    place: Option<(String, u32)>,
-    program: Option<&str>,
+    place: (String, u32),
 ) -> SarifResult {
     let text = match fix {
         Some(fix) => format!("{what}. Fix: {fix}"),
         None => what,
     };
-    let place = place.unwrap_or_else(|| (program.unwrap_or("unknown").to_owned(), 1));
     SarifResult { rule: rule.to_owned(), level: "warning", text, place }
 }
 

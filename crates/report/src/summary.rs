@@ -4,7 +4,7 @@ use crate::document::{
     FindingSum, ReportDocument, ReportFinding, ReportProcess, ReportSuppressed, SafetyLevel,
 };
 use crate::text::{count, escape, list, number, shell_word};
-use crate::{Report, account, window_text};
+use crate::{Report, account, time, window_text};
 use needless_model::{Change, Fact, Loss};
 
 /// What was seen. The counts come first: they are added if the sentence of the rule does not begin with them.
@@ -41,7 +41,9 @@ pub(crate) fn in_service(finding: &ReportFinding) -> String {
 
 /// `sample[4711]`, `ts (perl)[4711]`.
 pub(crate) fn process(process: &ReportProcess) -> String {
-    format!("{}[{}]", escape(&process.title()), process.pid)
+    let title = escape(&process.title()).into_owned();
+    // Without a number: it is outside of the PID namespace of needless.
+    if process.pid == 0 { title } else { format!("{title}[{}]", process.pid) }
 }
 
 /// Entries of a list that are named; `entries` of JSON and the `try:` line have all.
@@ -212,13 +214,17 @@ pub(crate) fn summary(report: &Report<'_>) -> String {
     let found = match document.findings.len() as u64 {
         _ if window => window_text::found(report),
         0 => format!(
-            "{} in {}{}{}",
+            "{} in {}{}{}{}",
             nothing_found(report),
             account::calls(report),
             account::not_explained(report),
-            account::most_not_explained(report)
+            account::most_not_explained(report),
+            time::many_started(document)
         ),
-        n => format!("{}, {}", count(n, "finding", "findings"), account::in_short(report)),
+        n => {
+            let (found, started) = (account::in_short(report), time::many_started(document));
+            format!("{}, {found}{started}", count(n, "finding", "findings"))
+        }
     };
     // In one line of a terminal where nothing was found.
     let silent = document.findings.is_empty() && !window;
@@ -231,9 +237,8 @@ pub(crate) fn summary(report: &Report<'_>) -> String {
     about.extend(below(document));
     about.extend(suppressed(document).map(|suppressed| format!("suppressed: {suppressed}")));
     about.extend(document.notices.iter().map(|notice| escape(notice).into_owned()));
-    if !document.notes.is_empty() {
-        let notes = count(document.notes.len() as u64, "note", "notes");
-        about.push(notes + " in --format full");
+    if !document.notes.is_empty() && !report.details.full {
+        about.push(count(document.notes.len() as u64, "note: -v shows it", "notes: -v shows them"));
     }
     format!("needless: {found} ({})", about.join("; "))
 }

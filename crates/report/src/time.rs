@@ -137,6 +137,18 @@ pub(crate) fn user_and_kernel(user_ns: u64, kernel_ns: u64, more: &str) -> Strin
     format!(" ({by}{} user, {} kernel{more})", duration(user_ns), duration(kernel_ns))
 }
 
+/// `; 3,000 processes started, most of them sh (dash)`, of so many that starting them may be what a run costs.
+pub(crate) fn many_started(document: &ReportDocument) -> String {
+    const MANY: u64 = 100;
+    let started = document.started;
+    if started < MANY {
+        return String::new();
+    }
+    let most = document.most_started.as_ref().filter(|most| most.number > started / 2);
+    let most = most.map(|most| format!(", most of them {}", escape(&most.program)));
+    format!("; {} processes started{}", number(started), most.unwrap_or_default())
+}
+
 /// `412 processes started, 210 per second; most ran true: 400`.
 fn rates(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let Some(length) = report.document.length_ns().filter(|ns| *ns > 0) else {

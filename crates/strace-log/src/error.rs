@@ -75,7 +75,7 @@ pub enum LogError {
 
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const RECORD: &str = "record one with: strace -f -tt -T -y -o FILE COMMAND";
+        const RECORD: &str = "record one with: strace -f -tt -T -y -v -s 4096 -o FILE COMMAND";
         match self {
             LogError::Unreadable { name, why } => write!(f, "cannot read {name}: {why}"),
             LogError::Directory { name } => {

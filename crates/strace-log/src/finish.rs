@@ -172,7 +172,7 @@ impl Reader<'_> {
         self.builder.lost(Loss::Unparsed, self.seen.unparsed);
         self.builder.note(
             "The log is a table of strace -c: it has counts and no paths, so only totals are known; \
-             record with: strace -f -tt -T -y -o FILE COMMAND",
+             record with: strace -f -tt -T -y -v -s 4096 -o FILE COMMAND",
         );
         let facts = Facts::of(&[Fact::AllCalls]);
         self.builder.finish(Backend::StraceTable, facts, Window::default())

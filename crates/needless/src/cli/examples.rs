@@ -36,7 +36,7 @@ Examples:
 pub(super) const READ: &str = "\
 Examples:
   # a log with everything that needless can use
-  strace -f -tt -T -y -o ls.strace ls -l
+  strace -f -tt -T -y -v -s 4096 -o ls.strace ls -l
   needless read ls.strace
   # stacks for a flame graph
   needless read -o ls.folded ls.strace";

@@ -56,7 +56,8 @@ pub(crate) struct MeasureArgs {
     /// How many pairs of runs; by default as many as the budget allows.
     #[arg(long, value_name = "N", value_parser = pairs, conflicts_with = "service")]
     pub(crate) runs: Option<u32>,
-    /// Time for the pairs; by default 20s, or no limit with --runs.
+    /// Time for the pairs, after counting; by default 20s, or no limit with --runs. Of a short command there are six
+    /// pairs at least.
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "service")]
     pub(crate) budget: Option<Duration>,
     /// Unmeasured runs with and without the change, before the first pair.

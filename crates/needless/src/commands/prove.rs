@@ -126,6 +126,7 @@ pub(crate) fn run_and_prove(args: &RunArgs, context: &Context) -> Result<Exit> {
     let program = args.command[0].to_string_lossy().into_owned();
     if report::points_at_files(&outputs, args.report.format()) {
         verdict.places = places::of(verdict.findings.iter(), &profile, &program, context);
+        verdict.file = places::of_command(&program);
     }
     let source = Source::Run(program);
     let document = ReportDocument::of(&profile, &verdict, &source, proof.as_ref(), crate::VERSION);

@@ -109,6 +109,42 @@ fn is_junit(file: &Path) -> Option<bool> {
     Some(done.status.success())
 }
 
+/// What no variable changes has no place of its own: it is shown at the command's file, else at the workflow.
+#[test]
+fn sarif_points_at_the_command_or_the_workflow() {
+    let (Some(dd), Some(sh)) = (program("dd"), program("sh")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join(".git")).unwrap();
+    let (dd, sh) = (dd.display(), sh.display());
+    let script = format!("#!{sh}\nhead -c 9000 /dev/zero | {dd} bs=1 of=/dev/null 2>/dev/null\n");
+    fs::write(folder.path().join("job.sh"), script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.path().join("job.sh"), mode).unwrap();
+    for (words, file) in [
+        (&["./job.sh"][..], Some("job.sh")),
+        (&["sh", "job.sh"], Some(".github/workflows/ci.yml")),
+        (&["sh", "job.sh"], None),
+    ] {
+        let mut run = command(NEEDLESS);
+        run.current_dir(folder.path()).env_remove("GITHUB_WORKFLOW_REF");
+        if file.is_some() {
+            run.env("GITHUB_WORKFLOW_REF", "o/r/.github/workflows/ci.yml@refs/heads/main");
+        }
+        let done = run.args(["run", "-o", "r.sarif", "--"]).args(words).output().unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        let text = fs::read_to_string(folder.path().join("r.sarif")).unwrap();
+        let log: Value = serde_json::from_str(&text).unwrap();
+        let mut results = log["runs"][0]["results"].as_array().unwrap().iter();
+        let found = results.find(|one| one["ruleId"] == "unbuffered-input").unwrap();
+        let place = &found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+        let place = place.as_str().unwrap();
+        match file {
+            Some(file) => assert_eq!(place, file),
+            None => assert!(place.starts_with("file:///") && place.ends_with("/dd"), "{place}"),
+        }
+    }
+}
+
 /// In a repository the place of a finding is the line of the repository's own file.
 #[test]
 fn sarif_points_into_the_repository() {

@@ -144,7 +144,7 @@ fn a_proof_and_a_comparison_are_pages_too() {
         assert!(html.contains(&n) && full.contains(&n), "{n}: {full}");
     }
     let measures = proof["measures"].as_array().unwrap().len();
-    let table = full.lines().skip_while(|line| !line.contains("95 % of it")).skip(1);
+    let table = full.lines().skip_while(|line| !line.contains("95 % in pairs")).skip(1);
     for line in table.take(measures) {
         let (_, end) = line.split_once(" to ").unwrap_or_else(|| panic!("{line}: {full}"));
         let end = end.split_whitespace().next().unwrap();

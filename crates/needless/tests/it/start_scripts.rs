@@ -64,9 +64,13 @@ fn a_wrapper_that_sets_a_variable_is_named() {
     let Some((folder, program)) = stage() else { return };
     let wrap = sets(folder.path(), "wrap", EMPTY);
     let named = format!("{wrap}, a script");
-    for (backend, report) in reports(folder.path(), &[], &[&wrap, &program, "10"]) {
-        let finding = finding(&report, "library-search");
-        is_elsewhere(backend, finding, SEARCHED, "set", [&named, &wrap]);
+    // Started as ./wrap, it has no dot in its name.
+    let dotted = format!("{}/./wrap", folder.path().display());
+    for wrap in [wrap, dotted] {
+        for (backend, report) in reports(folder.path(), &[], &[&wrap, &program, "10"]) {
+            let finding = finding(&report, "library-search");
+            is_elsewhere(backend, finding, SEARCHED, "set", [&named, &wrap]);
+        }
     }
 }
 

@@ -121,6 +121,23 @@ fn host_names_one_program_among_all() {
     assert!(found[0]["service"].is_string(), "{}", found[0]);
 }
 
+/// In a container needless sees the calls of the whole machine, and no number of a process outside.
+#[test]
+fn processes_outside_of_the_pid_namespace_are_counted_and_named() {
+    if !observes_others() {
+        return;
+    }
+    let (Some(_clock), Some(unshare)) = (Clock::start(&[]), program("unshare")) else { return };
+    let mut inside = command(unshare);
+    inside.args(["--pid", "--fork", "--mount-proc", "--kill-child", NEEDLESS, "host"]);
+    let done =
+        inside.args(["--for", "1500ms", "--min-saving", "0", "-v", "--format", "full"]).output();
+    let text = stdout(&done.unwrap());
+    assert!(text.contains("clock_ticks") && !text.contains("[0]"), "{text}");
+    assert!(text.contains("outside the PID namespace of needless: "), "{text}");
+    assert!(!text.contains(" 0 processes") && !text.contains("of unknown"), "{text}");
+}
+
 #[test]
 fn memory_that_is_faulted_in_again_counts_in_a_window() {
     if !observes_others() {

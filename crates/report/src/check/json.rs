@@ -105,8 +105,6 @@ pub(crate) struct CheckFinding {
     pub(crate) who: String,
     /// What was found, in words.
     pub(crate) headline: String,
-    /// The executable of the first of the processes.
-    pub(crate) program: Option<String>,
     /// The file that sets the variable which the remedy names, or should set it; where that was looked up.
     pub(crate) file: Option<String>,
     /// The line there, from 1.

@@ -21,10 +21,12 @@ pub(crate) fn write(out: &mut dyn Write, check: &CheckDocument, _: Style) -> io:
     results.extend(check.findings().map(|(rule, finding, cause)| {
         let (who, headline) = (escape(&finding.who), escape(&finding.headline));
         let what = format!("{} more calls. {who}: {headline}", cause.more);
+        // Without a place of its own it is where the limits are: code hosts show nothing outside of the repository.
         let place = finding.file.clone().zip(finding.line.map(|line| line as u32));
+        let place = place.unwrap_or_else(|| (check.file.clone(), check.line as u32));
         let fix = cause.remedy.as_deref().map(escape);
         let fix = fix.map(|fix| with_line(&fix, finding.by_hand.as_deref()));
-        of_finding(rule, what, fix.as_deref(), place, finding.program.as_deref())
+        of_finding(rule, what, fix.as_deref(), place)
     }));
     crate::sarif::write(out, &results, &check.needless_version)
 }

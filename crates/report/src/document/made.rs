@@ -8,8 +8,8 @@ use needless_model::{
     Change, Evidence, Fact, Finding, Process, Profile, Proof, Remedy, Safety, WaitsOn,
 };
 use needless_rules::{
-    Account, Amount, FilePlace, Many, NotChecked, ProgramCpu, SlowMount, Suppressed, Unanswered,
-    Unexplained, Verdict, WaitKind, Waits, by_remedy,
+    Account, Amount, FilePlace, Many, NotChecked, ProgramCpu, Scale, SlowMount, Suppressed,
+    Unanswered, Unexplained, Verdict, WaitKind, Waits, by_remedy,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ impl ReportDocument {
             schema: SCHEMA.to_owned(),
             needless_version: version.to_owned(),
             backend: profile.backend.to_string(),
-            source: ReportSource::from(source),
+            source: ReportSource { file: verdict.file.clone(), ..ReportSource::from(source) },
             complete: profile.facts.has(Fact::AllCalls),
             lost: lost.map(|(loss, n)| (loss.name().to_owned(), *n)).collect(),
             window_s: profile.window.length_ns.map(Seconds),
@@ -59,7 +59,7 @@ impl ReportDocument {
             not_known: unknown.map(Into::into).collect(),
             not_checked: verdict.not_checked.iter().map(UncheckedRule::from).collect(),
             checked: selection(verdict),
-            below_threshold: FindingSum::from(&verdict.below[..]),
+            below_threshold: below(&verdict.below, &source.scale(profile)),
             suppressed: verdict.suppressed.iter().map(|one| of_suppressed(one, profile)).collect(),
             notices: verdict.notices.clone(),
             notes: profile.notes.clone(),
@@ -203,7 +203,7 @@ impl From<&Source> for ReportSource {
             Source::Attach(_) => SourceKind::Attach,
             Source::Host => SourceKind::Host,
         };
-        ReportSource { kind, name: source.name().to_owned() }
+        ReportSource { kind, name: source.name().to_owned(), file: None }
     }
 }
 
@@ -214,10 +214,10 @@ impl From<&NotChecked> for UncheckedRule {
     }
 }
 
-impl From<&[Finding]> for FindingSum {
-    fn from(findings: &[Finding]) -> FindingSum {
-        FindingSum { findings: findings.len() as u64, calls: needless(findings) }
-    }
+/// The calls are those that the account counts.
+fn below(findings: &[Finding], scale: &Scale) -> FindingSum {
+    let calls = scale.saves(&findings.iter().collect::<Vec<_>>()).calls;
+    FindingSum { findings: findings.len() as u64, calls }
 }
 
 fn of_suppressed(one: &Suppressed, profile: &Profile) -> ReportSuppressed {

@@ -75,7 +75,7 @@ pub(crate) fn body(out: &mut dyn Write, proof: &ProofBody, style: Style) -> io::
 fn table(out: &mut dyn Write, proof: &ProofBody, style: Style) -> io::Result<()> {
     let head = format!(
         "{:16}{:>11}{:>11}   {:>9}  {:19} {}",
-        "", "before", "after", "change", "95 % of it", "so"
+        "", "before", "after", "change", "95 % in pairs", "so"
     );
     writeln!(out, "  {}", style.paint(Tint::Faint, head.trim_end()))?;
     for row in proof_text::figures(proof) {

@@ -48,7 +48,7 @@ pub(crate) fn body(out: &mut dyn Write, proof: &ProofBody) -> io::Result<()> {
         out,
         "<table class=\"cards\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\">measure</th>\
          <th role=\"columnheader\" class=\"number\">before</th><th role=\"columnheader\" class=\"number\">after</th>\
-         <th role=\"columnheader\" class=\"number\">change</th><th role=\"columnheader\">95 % of it</th>\
+         <th role=\"columnheader\" class=\"number\">change</th><th role=\"columnheader\">95 % in pairs</th>\
          <th role=\"columnheader\">so</th></tr></thead><tbody role=\"rowgroup\">"
     )?;
     let widest =
@@ -56,24 +56,24 @@ pub(crate) fn body(out: &mut dyn Write, proof: &ProofBody) -> io::Result<()> {
     // Beyond three times the median there is noise, which would hide the others.
     let widest = widest.fold(0.0, f64::max).clamp(0.001, 1.0);
     for (row, measure) in proof_text::figures(proof).iter().zip(&proof.measures) {
-        let class = if measure.fell() {
-            "less"
-        } else if measure.rose() {
-            "more"
-        } else {
-            ""
+        let class = match (measure.fell(), measure.rose()) {
+            (true, _) => "less",
+            (_, true) => "more",
+            _ => "",
         };
+        let enough = proof_text::has_intervals(proof);
+        let drawn = if enough { interval(measure, widest, class) } else { String::new() };
         writeln!(
             out,
             "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\">{}</th><td role=\"cell\" class=\"number\" data-of=\"before\">{}</td>\
              <td role=\"cell\" class=\"number\" data-of=\"after\">{}</td><td role=\"cell\" class=\"number\" data-of=\"change\">{}</td>\
-             <td role=\"cell\" data-of=\"95 % of it\">{}{}</td><td role=\"cell\" class=\"{class}\" data-of=\"so\">{}</td></tr>",
+             <td role=\"cell\" data-of=\"95 % in pairs\">{}{}</td><td role=\"cell\" class=\"{class}\" data-of=\"so\">{}</td></tr>",
             Text(row.name),
             Text(&row.before),
             Text(&row.after),
             Text(&row.change),
             Text(&row.interval),
-            interval(measure, widest, class),
+            drawn,
             Text(row.so),
         )?;
     }

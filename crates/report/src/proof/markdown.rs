@@ -41,7 +41,7 @@ pub(crate) fn body(out: &mut dyn Write, proof: &ProofBody) -> io::Result<()> {
         writeln!(out, "```")?;
     }
     if !proof.measures.is_empty() {
-        writeln!(out, "\n| | before | after | change | 95 % interval | so |")?;
+        writeln!(out, "\n| | before | after | change | 95 % in pairs | so |")?;
         writeln!(out, "|---|---:|---:|---:|---|---|")?;
         for row in proof_text::figures(proof) {
             let name = row.name.trim();

@@ -6,10 +6,10 @@
 //! at most 23 lines.
 
 use crate::again::again;
-use crate::columns::{print_heading, print_lines, print_wrapped};
+use crate::columns::{print_heading, print_item, print_lines, print_wrapped};
 use crate::document::{ReportEvidence, ReportFinding, SourceKind};
 use crate::overview::{Line, Overview};
-use crate::text::{Tint, count, escape, number, percent, shell_word, wrap};
+use crate::text::{Tint, count, escape, number, percent, shell_word};
 use crate::{Report, Style, account, proof, summary, time, window_text};
 use needless_model::{Change, Stage};
 use std::io::{self, Write};
@@ -28,8 +28,10 @@ pub(crate) const DETAILED: usize = 3;
 pub(crate) const ALIKE: usize = 5;
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, style: Style) -> io::Result<()> {
+    let notes = &report.document.notes;
     if report.document.findings.is_empty()
         && account::unexplained(report).0.is_empty()
+        && (notes.is_empty() || !report.details.full)
         && !time::are_asked_for(report)
     {
         return writeln!(out, "{}", summary::summary(report));
@@ -91,9 +93,7 @@ fn print_unexplained(out: &mut dyn Write, report: &Report<'_>, style: Style) -> 
     }
     writeln!(out, "not explained: no rule applies; for information; no change is suggested")?;
     for line in shown {
-        for (at, text) in wrap(&account::line(report, line), style.width - 4).iter().enumerate() {
-            writeln!(out, "{}{text}", if at == 0 { "  " } else { "    " })?;
-        }
+        print_item(out, &account::line(report, line), style)?;
     }
     if left_out > 0 {
         let kinds = count(left_out as u64, "other kind", "other kinds");

@@ -4,6 +4,7 @@ use crate::html::{Text, page, section, tables};
 use crate::text::number;
 use crate::windows::Window;
 use crate::{Style, Timeline, per_second};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 pub(crate) fn write(out: &mut dyn Write, timeline: &Timeline, _: Style) -> io::Result<()> {
@@ -17,6 +18,11 @@ pub(crate) fn write(out: &mut dyn Write, timeline: &Timeline, _: Style) -> io::R
         section(out, "In numbers", |out| tables::write(out, &timeline.table()))
     })
 }
+
+/// A part of this height can be seen, as a share of the highest column: one pixel of the chart.
+const VISIBLE: f64 = 0.005;
+/// The colours that stand above those of rules, from the bottom up.
+const ABOVE: [&str; 3] = ["other", "unexplained", "needed"];
 
 fn rate(calls: u64, window: &Window) -> f64 {
     calls as f64 * 1e9 / window.length_ns as f64
@@ -79,16 +85,25 @@ fn chart(out: &mut dyn Write, timeline: &Timeline) -> io::Result<()> {
     )
 }
 
+/// What each colour that can be seen stands for, from the bottom of a column up. The table has what is too small.
 fn legend(out: &mut dyn Write, timeline: &Timeline) -> io::Result<()> {
-    let mut shown: Vec<(String, String)> = Vec::new();
-    for (class, name, _) in timeline.windows.iter().flat_map(|window| parts(timeline, window)) {
-        if !shown.iter().any(|(_, known)| *known == name) {
-            shown.push((class, name));
+    let highest = timeline.windows.iter().map(|window| rate(window.calls, window));
+    let least = highest.fold(0.0, f64::max) * VISIBLE;
+    let mut shown = BTreeMap::<(usize, String), Vec<String>>::new();
+    for window in &timeline.windows {
+        for (class, name, calls) in parts(timeline, window) {
+            let above = ABOVE.iter().position(|other| *other == class);
+            let names = shown.entry((above.map_or(0, |at| at + 1), class)).or_default();
+            if rate(calls, window) >= least && !names.contains(&name) {
+                names.push(name);
+            }
         }
     }
+    shown.retain(|_, names| !names.is_empty());
     writeln!(out, "<p>")?;
-    for (class, name) in shown {
-        let name = Text(&name);
+    for ((_, class), names) in shown {
+        let names = names.join("; ");
+        let name = Text(&names);
         writeln!(out, "<span class=\"key\"><span class=\"swatch {class}\"></span>{name}</span>")?;
     }
     writeln!(out, "</p>")

@@ -109,6 +109,21 @@ fn a_person_reads_counts_then_times() {
 }
 
 #[test]
+fn a_change_is_that_of_the_two_columns_and_few_pairs_have_no_interval() {
+    let mut apart = proof(Outcome::Proven { calls: true, cpu: true });
+    apart.measures[0].difference = -0.08;
+    let html = rendered(&apart, ProofFormat::Html);
+    assert!(html.contains("-50.0 %") && html.contains("<svg class=\"interval"), "{html}");
+    assert!(rendered(&apart, ProofFormat::Markdown).contains("CPU time fell by 100 ms"));
+    apart.pairs = 5;
+    for format in [ProofFormat::Full, ProofFormat::Markdown, ProofFormat::Html] {
+        let text = rendered(&apart, format);
+        assert!(text.contains("-50.0 %") && text.contains("too few pairs"), "{text}");
+        assert!(!text.contains(" to -40.0 %") && !text.contains("<svg class=\"interval"), "{text}");
+    }
+}
+
+#[test]
 fn a_difference_is_said_first() {
     let differs = proof(Outcome::Differs("with the change it exits with status 1".into()));
     let text = rendered(&differs, ProofFormat::Full);

@@ -1,5 +1,7 @@
 //! What reports look like, read by eye before it was accepted.
 
+mod short;
+
 use crate::samples::{Sample, healthy, hostile, localtime, log, reopened, script, tree};
 use insta::assert_snapshot;
 use needless_model::{Change, Errno, Query};
@@ -171,7 +173,7 @@ fn full_for_a_healthy_program_is_one_line() {
     needless: nothing needless found in 1,234 calls (ptrace)
     "#);
     assert_snapshot!(log().rendered(ReportFormat::Full), @r#"
-    needless: nothing needless found in 1 call in the log (strace log; lost: 2 lines not understood and what a filter left out of the log; not checked: tz-unset (needs the environment of the processes); 2 calls below the threshold, --min-saving 0 shows them; 1 note in --format full)
+    needless: nothing needless found in 1 call in the log (strace log; lost: 2 lines not understood and what a filter left out of the log; not checked: tz-unset (needs the environment of the processes); 2 calls below the threshold, --min-saving 0 shows them; 1 note: -v shows it)
     "#);
     assert_eq!(log().rendered(ReportFormat::Full).lines().count(), 1);
 }
@@ -256,7 +258,7 @@ fn concise() {
     assert_snapshot!(tree().rendered(ReportFormat::Concise), @r#"
     about 62 ms: python3[100] and 2 more: tz-unset: 59,997 of 59,998 needless: asks for the status of /etc/localtime at every conversion (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
     small: date[101] and 1 more: locale-alias: 34 failed opens: the locale "greek" is looked for under other names (seen); fix: LANG=el_GR; caveat: The encoding stays ISO-8859-7
-    needless: 2 findings, 60,031 of 60,300 calls are needless, about 62 ms (ptrace; lost: 1 call whose end was not seen and 40,000 calls folded into others; not checked: locale-spelling, locale-not-installed (need the host's locales); repeated-question (needs the time of calls and the answers of calls); 1 call below the threshold, --min-saving 0 shows them; 1 note in --format full)
+    needless: 2 findings, 60,031 of 60,300 calls are needless, about 62 ms (ptrace; lost: 1 call whose end was not seen and 40,000 calls folded into others; not checked: locale-spelling, locale-not-installed (need the host's locales); repeated-question (needs the time of calls and the answers of calls); 1 call below the threshold, --min-saving 0 shows them; 1 note: -v shows it)
     "#);
     assert_eq!(healthy().rendered(ReportFormat::Concise), healthy().rendered(ReportFormat::Full));
 }

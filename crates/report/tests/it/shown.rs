@@ -248,6 +248,11 @@ fn several_windows_are_a_timeline() {
         "{page}"
     );
     assert!(page.contains(">b&lt;i&gt;.json</th>") && !page.contains("<i>"), "{page}");
+    // The legend has what can be seen, in the order of the columns: 34 calls of a million cannot.
+    let keys: Vec<&str> = page.lines().filter(|line| line.contains("class=\"key\"")).collect();
+    assert_eq!(keys.len(), 2, "{keys:?}");
+    assert!(keys[0].ends_with("</span>needless, tz-unset</span>"), "{keys:?}");
+    assert!(keys[1].ends_with("</span>needed</span>"), "{keys:?}");
 
     // Findings whose cause was not looked up are not said to be needless.
     let mut perhaps = host();

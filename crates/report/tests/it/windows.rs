@@ -152,14 +152,17 @@ fn what_was_lost_and_not_checked_is_said_of_a_healthy_host_too() {
 }
 
 #[test]
-fn concise_begins_with_the_time_and_names_the_service_and_the_rate() {
+fn concise_has_a_line_for_each_remedy_and_with_v_for_each_finding() {
     assert_snapshot!(host().rendered(ReportFormat::Concise), @r#"
-    about 149 ms, 0.5 % of a core: dnsmasq[812] of dnsmasq.service: tz-unset: 14,924 of 14,925 time conversions stat /etc/localtime, 497 per second (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
-    about 299 µs, < 0.1 % of a core: app[2001] of container 3f2a9c1b7d4e (docker): tz-unset: 299 of 300 time conversions stat /etc/localtime, 9.9 per second (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
-    about 44 µs, < 0.1 % of a core: x[99]: tz-unset: 44 of 45 time conversions stat /etc/localtime, 1.4 per second (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
+    about 150 ms, 0.5 % of a core: dnsmasq, container 3f2a9c1b7d4e (docker), x: tz-unset: 15,267 calls, 508 per second, in 3 findings; most by dnsmasq[812] of dnsmasq.service: 14,924 of 14,925 time conversions stat /etc/localtime (explained); fix: TZ=Europe/Athens; caveat: Takes effect when the program is restarted; a later change of the zone or of tzdata is seen only at the next restart
     small: app[2002] of container 3f2a9c1b7d4e (docker): locale-alias: 34 failed opens: the locale "greek" is looked for under other names, 1.1 per second (explained); fix: LANG=el_GR; caveat: The encoding stays ISO-8859-7
     needless: 4 findings in 30 s: 5 processes, 15,301 of 1,051,305 calls are needless, about 150 ms, 0.5 % of a core (eBPF)
     "#);
+    let mut every = host();
+    every.details.full = true;
+    let every = every.rendered(ReportFormat::Concise);
+    let app = "\nabout 299 µs, < 0.1 % of a core: app[2001] of container 3f2a9c1b7d4e (docker): tz-unset: 299 of 300 ";
+    assert!(every.contains(app) && every.lines().count() == 5, "{every}");
 }
 
 #[test]

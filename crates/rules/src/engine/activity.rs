@@ -28,13 +28,14 @@ pub struct Activity {
 impl Activity {
     /// The activity of `profile`.
     pub fn of(profile: &Profile) -> Activity {
-        // A process that execs is one process to users, and two to a profile; pid 0 stands for no process.
+        // A process that execs is one process to users, and two to a profile; pid 0 without a name stands for no process.
         let execs = |process: &Process| {
             let before = process.parent.map(|id| profile.process(id).pid);
             process.born == Spawn::Exec && before == Some(process.pid)
         };
         let processes = &profile.processes;
-        let all = processes.iter().filter(|process| process.pid != 0 && !execs(process));
+        let is_one = |process: &Process| process.pid != 0 || process.command.is_some();
+        let all = processes.iter().filter(|process| is_one(process) && !execs(process));
         let services: BTreeSet<&str> =
             processes.iter().filter_map(|process| process.service.as_deref()).collect();
         Activity {

@@ -96,10 +96,12 @@ fn name(profile: &Profile, link: Link<'_>) -> String {
         rows.find(|row| row.ok()).map(|row| profile.path(row))
     });
     let path = executed.filter(|path| command_of(path.as_bytes()) == command).unwrap_or(command);
+    // Of what was started as ./name, in the words of people.
+    let path = path.replace("/./", "/");
     match (is_interpreter(process.name()), is_interpreter(command)) {
         // `sh`: the name of the shell that it is.
         (true, true) => exe.clone(),
-        (true, false) if path.starts_with('/') => format!("{path}, a script"),
+        (true, false) if path.starts_with('/') => path + ", a script",
         (true, false) => format!("{path}, a script of {exe}"),
         (false, _) => format!("{path} ({exe})"),
     }

@@ -65,6 +65,8 @@ pub struct Verdict {
     /// Where the variable that a finding's remedy names is set or should be for its first process. Empty where nobody
     /// looked.
     pub places: BTreeMap<(String, ProcId), FilePlace>,
+    /// The file of the repository for findings without such a place, where one was looked for and found.
+    pub file: Option<String>,
 }
 
 /// Where a variable is set, or should be.

@@ -1,7 +1,7 @@
 //! The picture of a state.
 
 use super::details::{Indented, core};
-use super::rows::{KEPT, Row, sparkline};
+use super::rows::{ALL, KEPT, Row, sparkline};
 use super::state::{State, Text};
 use crate::cli::Grouping;
 use needless_report::{cut, escape, number, wrap};
@@ -135,7 +135,7 @@ fn foot(state: &State, buffer: &mut Buffer, looks: &Looks) {
         (_, Some(_)) => {
             "Esc back   arrows, PgUp, PgDn scroll   e explain   d diff   p prove   q quit"
         }
-        _ => "Enter details e explain d diff p prove  Space pause / filter g group  q quit",
+        _ => "Enter details  e explain  d diff  p prove  / filter  g group  ? help  q quit",
     };
     put(buffer, 0, last, keys, looks.heading());
 }
@@ -190,7 +190,9 @@ fn shown(columns: &Columns, row: &Row) -> String {
     let bars = sparkline(&row.series, columns.bars);
     let rules = row.rules();
     let what = match rules.first() {
-        Some(rule) => format!("{what} ({rule})"),
+        // First, as a remedy in words has more of them than fit.
+        Some(rule) => format!("{rule}: {what}"),
+        None if who == ALL => format!("{what}: u shows each"),
         None => what.clone(),
     };
     let (cost, calls) = (core(row.permille), number(row.calls_per_s));

@@ -1,6 +1,6 @@
 //! The command that each key stands for.
 
-use super::rows::Row;
+use super::rows::{ALL, Row};
 use super::sample::{Cause, Item};
 use crate::cli::Grouping;
 use needless_model::{Change, Safety};
@@ -54,9 +54,14 @@ pub(super) fn list(who: &Who) -> String {
     }
 }
 
+/// The list with each kind of call that no rule explains.
+pub(super) fn apart(who: &Who) -> String {
+    list(who) + " -v"
+}
+
 /// The list with a filter.
 pub(super) fn filter(who: &Who, text: &str) -> String {
-    format!("{} --format concise | grep -i {}", list(who), shell_word(text))
+    format!("{} -v --format concise | grep -i {}", list(who), shell_word(text))
 }
 
 pub(super) fn grouping(grouping: Grouping) -> &'static str {
@@ -68,7 +73,7 @@ pub(super) fn grouping(grouping: Grouping) -> &'static str {
 }
 
 pub(super) fn details(row: &Row, who: &Who) -> String {
-    let subject = Subject::of(&row.items[0]);
+    let subject = Subject::of(&row.items[0]).filter(|_| row.key.0 != ALL);
     let base = match subject {
         Some(subject) => format!("needless attach {} {WINDOW}", subject.attach),
         None => list(who),

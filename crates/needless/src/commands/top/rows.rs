@@ -14,6 +14,9 @@ const RECENT: usize = 5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct History(VecDeque<Sample>);
 
+/// Instead of a unit or program, in the row of all calls that no rule explains.
+pub(super) const ALL: &str = "(all)";
+
 /// What identifies a row while windows come and go: which unit or program it is about, and what to do.
 pub(super) type Key = (String, String);
 
@@ -93,15 +96,20 @@ impl History {
         }
     }
 
-    /// The rows whose texts contain `filter`, whatever its case, most expensive first.
-    pub(super) fn rows(&self, grouping: Grouping, filter: &str) -> Vec<Row> {
+    /// The rows whose texts contain `filter`, whatever its case, most expensive first. What no rule explains is one row,
+    /// unless the user wants it `apart` or looks for something.
+    pub(super) fn rows(&self, grouping: Grouping, filter: &str, apart: bool) -> Vec<Row> {
+        let who = |item: &Item| match item.cause {
+            Cause::Unexplained(_) if !apart && filter.is_empty() => ALL.to_owned(),
+            _ => group(item, grouping),
+        };
         let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
         let recent = self.recent().map(|sample| sample.length_ns).sum::<u64>().max(1);
         let first = self.len().saturating_sub(RECENT);
         for (at, sample) in self.0.iter().enumerate() {
             let mut here: BTreeMap<Key, Vec<&Item>> = BTreeMap::new();
             for item in &sample.items {
-                here.entry((group(item, grouping), item.cause.words())).or_default().push(item);
+                here.entry((who(item), item.cause.words())).or_default().push(item);
             }
             for (key, mut items) in here {
                 items.sort_by_key(|item| Reverse((item.ns, item.calls)));

@@ -1,12 +1,25 @@
 //! What is shown, as data: windows and keys go in, rows and texts come out. Knows no terminal.
 
 use super::details::{self, Indented};
-use super::rows::{History, Key as RowKey, Overall, Row};
+use super::rows::{ALL, History, Key as RowKey, Overall, Row};
 use super::sample::Sample;
 use super::{keys::Key, lines};
 use crate::cli::Grouping;
 use needless_model::Change;
 use needless_observe::Who;
+
+/// What the keys do.
+const HELP: &str = "\
+Up, Down, PgUp, PgDn   choose a row; Home, End: the first, the last
+Enter   what is known of it: calls, cause, processes, fix
+e       the page of its rule
+d       its fix as a diff; nothing is written
+p       the commands that measure what the fix saves
+u       what no rule explains: one row, or one for each unit or program
+g       a row for each unit, program or container
+/       only rows with a text in them; Esc drops it
+Space   pause: the list stays as it is, and counting goes on
+q       quit";
 
 /// What a key asks the program to do, besides what it changes here.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,6 +53,8 @@ pub(super) struct State {
     pub(super) interval_s: f64,
     pub(super) grouping: Grouping,
     pub(super) filter: String,
+    /// Whether calls that no rule explains have a row for each unit or program.
+    apart: bool,
     /// Whether keys go into the filter.
     pub(super) typing: bool,
     pub(super) paused: bool,
@@ -68,6 +83,7 @@ impl State {
             command: lines::list(&who),
             who,
             filter: String::new(),
+            apart: false,
             typing: false,
             paused: false,
             rows: Vec::new(),
@@ -95,7 +111,7 @@ impl State {
     }
 
     fn arrange(&mut self) {
-        self.rows = self.history.rows(self.grouping, &self.filter);
+        self.rows = self.history.rows(self.grouping, &self.filter, self.apart);
         self.overall = self.history.overall();
     }
 
@@ -144,35 +160,46 @@ impl State {
                 self.stands_for(lines::list(&self.who));
             }
             Key::Char('/') => self.typing = true,
+            Key::Char('?' | 'h') => self.help(),
+            Key::Char('u') => {
+                self.apart = !self.apart;
+                self.text = None;
+                self.arrange();
+                self.stands_for(lines::apart(&self.who));
+            }
             Key::Escape if !self.filter.is_empty() => {
                 self.filter.clear();
                 self.arrange();
                 self.stands_for(lines::list(&self.who));
             }
-            Key::Char('g') => {
-                self.grouping = match self.grouping {
-                    Grouping::Unit => Grouping::Program,
-                    Grouping::Program => Grouping::Container,
-                    Grouping::Container => Grouping::Unit,
-                };
-                self.chosen = None;
-                self.text = None;
-                self.arrange();
-                self.stands_for(lines::grouping(self.grouping).to_owned());
-            }
-            Key::Enter => {
-                if let Some(row) = self.row() {
-                    let (lines, command) = (details::details(row), lines::details(row, &self.who));
-                    self.show("details", lines);
-                    self.stands_for(command);
-                }
-            }
+            Key::Char('g') => self.regroup(),
+            Key::Enter => self.details(),
             Key::Char('e') => return self.explain(),
             Key::Char('d') => return self.diff(),
             Key::Char('p') => self.prove(),
             _ => {}
         }
         Deed::Nothing
+    }
+
+    fn regroup(&mut self) {
+        self.grouping = match self.grouping {
+            Grouping::Unit => Grouping::Program,
+            Grouping::Program => Grouping::Container,
+            Grouping::Container => Grouping::Unit,
+        };
+        self.chosen = None;
+        self.text = None;
+        self.arrange();
+        self.stands_for(lines::grouping(self.grouping).to_owned());
+    }
+
+    fn details(&mut self) {
+        if let Some(row) = self.row() {
+            let (lines, command) = (details::details(row), lines::details(row, &self.who));
+            self.show("details", lines);
+            self.stands_for(command);
+        }
     }
 
     fn explain(&mut self) -> Deed {
@@ -204,8 +231,9 @@ impl State {
 
     fn prove(&mut self) {
         let named = |row: &Row| row.items.iter().find_map(lines::prove);
-        let Some([before, after]) = self.row().and_then(named) else {
-            self.say("the processes of these calls are not known: group by unit (g), or name them to `needless prove`");
+        let one = self.row().filter(|row| row.key.0 != ALL);
+        let Some([before, after]) = one.and_then(named) else {
+            self.say("the processes of these calls are not known: group by unit (g), show each (u), or name them to `needless prove`");
             return;
         };
         self.show(
@@ -220,6 +248,10 @@ impl State {
         );
         self.stands_for(before);
         self.note(after);
+    }
+
+    fn help(&mut self) {
+        self.show("keys", HELP.lines().map(|line| (0, line.to_owned())).collect());
     }
 
     fn say(&mut self, sentence: &str) {

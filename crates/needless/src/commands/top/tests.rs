@@ -141,7 +141,7 @@ fn details_of_a_row_and_of_what_is_not_explained() {
     insta::assert_snapshot!("details", picture(&mut state, 80, 24));
     pressed(&mut state, b"\x1bG");
     pressed(&mut state, b"\x1b");
-    pressed(&mut state, b"\x1b[F\r");
+    pressed(&mut state, b"u\x1b[F\r");
     insta::assert_snapshot!("not_explained", picture(&mut state, 120, 40));
 }
 
@@ -177,7 +177,7 @@ fn each_key_stands_for_a_command() {
         (b" ", "needless host --for 10s"),
         (b"g", "needless top --group program"),
         (b"gg", "needless top --group unit"),
-        (b"/o'k\r", r#"needless host --for 10s --format concise | grep -i 'o'\''k'"#),
+        (b"/o'k\r", r#"needless host --for 10s -v --format concise | grep -i 'o'\''k'"#),
     ] {
         pressed(&mut state, key);
         assert_eq!(state.command, command);
@@ -185,7 +185,7 @@ fn each_key_stands_for_a_command() {
     assert_eq!(state.commands.len(), 10, "each once: {:?}", state.commands);
     let mut state = busy();
     // The next one is a unit's.
-    pressed(&mut state, b"jd");
+    pressed(&mut state, b"jjd");
     assert_eq!(state.command, "needless fix --unit cron.service --set TZ=:/etc/localtime");
 }
 
@@ -206,10 +206,29 @@ fn keys_that_need_the_machine_ask_for_it() {
     assert_eq!(pressed(&mut state, b"\x1b"), [Deed::Nothing]);
     assert_eq!(pressed(&mut state, b"/q\x03"), [Deed::Nothing, Deed::Nothing, Deed::Quit]);
     assert_eq!(state.filter, "q");
-    // No rule explains the last row: nothing to explain or to change.
+    // No rule explains the second row: nothing to explain, to change or to measure.
     let mut state = busy();
-    pressed(&mut state, b"\x1b[F");
-    assert_eq!(pressed(&mut state, b"ed"), [Deed::Nothing, Deed::Nothing]);
+    pressed(&mut state, b"j");
+    assert_eq!(pressed(&mut state, b"edp"), [Deed::Nothing, Deed::Nothing, Deed::Nothing]);
+    assert!(picture(&mut state, 80, 24).contains("show each (u)"));
+    pressed(&mut state, b"\x1b");
+    pressed(&mut state, b"\r");
+    assert_eq!(state.command, "needless host --for 10s -v", "it is about all of them");
+    pressed(&mut state, b"u\x1b[F\r");
+    assert_eq!(state.command, "needless attach --unit cron.service --for 10s -v");
+}
+
+#[test]
+fn a_key_says_what_the_keys_do() {
+    for key in [b"?", b"h"] {
+        let mut state = busy();
+        pressed(&mut state, key);
+        let help = picture(&mut state, 80, 24);
+        assert!(help.contains("-- keys --") && help.contains("Space   pause"), "{help}");
+        assert!(!help.contains("more: ↓"), "it fits: {help}");
+        pressed(&mut state, b"\x1b");
+        assert!(picture(&mut state, 80, 24).contains("CALLS/S"));
+    }
 }
 
 #[test]
@@ -231,6 +250,8 @@ fn a_filter_and_a_grouping_choose_among_the_rows() {
     let who =
         |state: &State| -> Vec<String> { state.rows.iter().map(|row| row.key.0.clone()).collect() };
     let mut state = busy();
+    assert_eq!(who(&state), ["clock", "(all)", "cron.service"]);
+    pressed(&mut state, b"u");
     assert_eq!(
         who(&state),
         ["clock", "cron.service", "container 3f2a9c1b7d4e (docker)", "cron.service"]
@@ -254,7 +275,7 @@ fn a_filter_and_a_grouping_choose_among_the_rows() {
 #[test]
 fn the_chosen_row_stays_chosen_when_rows_move() {
     let mut state = busy();
-    pressed(&mut state, b"j");
+    pressed(&mut state, b"uj");
     assert_eq!(state.rows[state.position()].key.0, "cron.service");
     for _ in 0..5 {
         state.take(sample(vec![item(Some("cron.service"), "sh (dash)", 9_000_000, tz())]));

@@ -93,7 +93,7 @@ fn fix_changes_one_job_of_a_users_table() {
     let fix = format!("{WALKER} needless fix --pid {second} --set TZ={ZONE} --yes");
     let said = machine.ok(&fix);
     assert!(said.contains("job 2") && said.contains("+TZ = 'Europe/Rome'"), "{said}");
-    let note = "# Set by needless; `needless undo` takes it back.";
+    let note = "# Set by `needless fix`.";
     let put =
         format!("{note}\nTZ={ZONE}\n* * * * * /usr/local/bin/once second\nTZ = 'Europe/Rome'\n");
     let both =
@@ -162,7 +162,7 @@ fn fix_reads_the_command_of_a_job() {
     let put = table.replace(
         "0 5 * * * /usr/local/bin/once twice\n",
         &format!(
-            "# Set by needless; `needless undo` takes it back.\nTZ={ZONE}\n0 5 * * * /usr/local/bin/once twice\nTZ=Asia/Tokyo\n"
+            "# Set by `needless fix`.\nTZ={ZONE}\n0 5 * * * /usr/local/bin/once twice\nTZ=Asia/Tokyo\n"
         ),
     );
     assert_eq!(walker.table(), put);

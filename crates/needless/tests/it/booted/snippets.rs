@@ -112,7 +112,7 @@ fn ansible_writes_the_lines_that_fix_writes() {
         }
         // As `fix` does it, and back.
         machine.ok(&format!(
-            "needless fix --in {file} {change} --yes && grep -v '^# Set by needless' {file} >{file}.fixed; \
+            "needless fix --in {file} {change} --yes && grep -v '^# Set by .needless' {file} >{file}.fixed; \
              needless undo; true"
         ));
     }
