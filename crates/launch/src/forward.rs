@@ -7,7 +7,8 @@ use nix::poll::PollTimeout;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, raise, signal, sigprocmask};
 use nix::sys::signalfd::siginfo;
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How long a continued wrapper waits for the news that the command was continued, too, milliseconds.
 const CONTINUE_WAIT: u8 = 50;
@@ -87,16 +88,38 @@ impl Forward {
     }
 }
 
-/// A pipe must break when the command closes it, so the wrapper must hold none of its ends. Puts
-/// `/dev/null` in place of these standard descriptors.
-pub fn release_standard_streams(which: std::ops::Range<i32>) {
+/// The descriptors from 3 on with which this program was started.
+static INHERITED: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
+
+fn inherited() -> MutexGuard<'static, Vec<RawFd>> {
+    INHERITED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Remembers which descriptors this program was started with. Call it before any is opened.
+pub fn note_inherited() {
+    let names = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open = names.filter_map(|name| name.file_name().to_str()?.parse().ok());
+    let open: Vec<RawFd> = open.filter(|fd| *fd > 2).collect();
+    // That of the directory itself is closed by now.
+    // SAFETY: F_GETFD looks at a number, which may be of no descriptor.
+    let is_open = |fd: &RawFd| unsafe { libc::fcntl(*fd, libc::F_GETFD) } >= 0;
+    *inherited() = open.into_iter().filter(is_open).collect();
+}
+
+/// A pipe must break when the command closes it, so no process of ours may hold one of its ends. Puts `/dev/null` in place
+/// of these standard descriptors, and closes those that [`note_inherited`] remembered.
+pub fn release_inherited(standard: std::ops::Range<RawFd>) {
     let null = File::options().read(true).write(true).open("/dev/null");
     if let Ok(null) = null {
-        for fd in which {
+        for fd in standard {
             // SAFETY: `null` is open, and `fd` is a standard descriptor (0 to 2), which no `OwnedFd` of this
             // process owns.
             unsafe { libc::dup2(null.as_raw_fd(), fd) };
         }
+    }
+    for fd in std::mem::take(&mut *inherited()) {
+        // SAFETY: it was open before this program opened one, so no `OwnedFd` owns it; it is closed once.
+        unsafe { libc::close(fd) };
     }
 }
 

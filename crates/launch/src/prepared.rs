@@ -170,7 +170,7 @@ impl Prepared {
     }
 
     /// Whether the command's standard streams are those of this process.
-    pub(crate) fn inherits(&self) -> bool {
+    pub fn inherits(&self) -> bool {
         self.inherits
     }
 

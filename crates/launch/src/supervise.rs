@@ -1,7 +1,7 @@
 //! Waits for a command that is a child of this process and runs by itself: an observer that does not stop
 //! it does not have to stand between.
 
-use crate::forward::{release_standard_streams, wait_for};
+use crate::forward::{release_inherited, wait_for};
 use crate::{Forward, LaunchError, Original, Prepared};
 use libc::pid_t;
 use needless_model::{Exit, status};
@@ -69,7 +69,7 @@ pub fn supervise(
     watch.forked();
     child.release();
     if inherits {
-        release_standard_streams(0..2);
+        release_inherited(0..2);
     }
     let mut wait = Wait { pid, forward: Forward::new(Some(pid)), exit: None, ended_at: None };
     let mut early = false;

@@ -24,6 +24,7 @@ fn main() {
         let panic = panic.to_string().replace('\n', " ");
         output::warn(format_args!("internal error, please report it: {panic}"));
     }));
+    needless_observe::note_inherited();
     needless_observe::survive_file_size_limit();
     let cli = Cli::read();
     let status = exit::ErrorStatus::of(&cli.action);

@@ -6,7 +6,7 @@ use crate::roster::Roster;
 use crate::supervisor::Supervisor;
 use crate::sys::Tid;
 use crate::watchdog::Watchdog;
-use needless_launch::{Child, Original, Prepared, rename_command_line};
+use needless_launch::{Child, Original, Prepared, release_inherited, rename_command_line};
 use needless_model::Exit;
 use nix::errno::Errno;
 use nix::sys::signal::{
@@ -14,8 +14,7 @@ use nix::sys::signal::{
     sigprocmask,
 };
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
-use nix::unistd::{ForkResult, Pid, dup2_stdin, fork, getpid, getppid, setpgid};
-use std::fs::File;
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setpgid};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// The tracer's name in `ps`: `killall needless` must not hit it.
@@ -107,7 +106,7 @@ pub(crate) fn split(
             drop(ours);
             let supervisor = ToSupervisor { socket: tracers, pid, score: OomScore::lower() };
             let command = supervisor.command()?;
-            supervisor.take_leave();
+            supervisor.take_leave(prepared.inherits());
             Ok((supervisor, prepared.held(command), roster))
         }
         ForkResult::Parent { child: tracer } => {
@@ -149,8 +148,9 @@ impl ToSupervisor {
     }
 
     /// Leaves the supervisor's process group, so that signals from the terminal or to the group
-    /// do not reach the tracer, and changes the name, so that signals by name do not, either.
-    fn take_leave(&self) {
+    /// do not reach the tracer, and changes the name, so that signals by name do not, either. `inherits`: whether the command's
+    /// standard streams are those of this process.
+    fn take_leave(&self, inherits: bool) {
         // A failure does not matter: the tracer then stays in the group.
         let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
         // Each stop would also queue a SIGCHLD for the tracer.
@@ -167,10 +167,7 @@ impl ToSupervisor {
         }
         let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&awake), None);
         rename_command_line(TRACER_NAME);
-        if let Ok(null) = File::open("/dev/null") {
-            // A pipe to the command must break when the command closes it.
-            let _ = dup2_stdin(null);
-        }
+        release_inherited(0..if inherits { 2 } else { 1 });
     }
 
     pub(crate) fn command_stopped(&self, signal: i32) {

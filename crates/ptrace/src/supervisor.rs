@@ -11,7 +11,7 @@ use crate::rescue;
 use crate::roster::Roster;
 use crate::sys::Tid;
 use crate::watchdog::Watchdog;
-use needless_launch::{Forward, Original, exit_like, release_standard_streams, wait_for};
+use needless_launch::{Forward, Original, exit_like, release_inherited, wait_for};
 use needless_model::Exit;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -98,7 +98,7 @@ impl Supervisor {
 
     /// Waits until the tracer has ended.
     pub(crate) fn wait(mut self, original: Original) -> ! {
-        release_standard_streams(0..3);
+        release_inherited(0..3);
         set_scheduling(Scheduling::AtOnce);
         let score = OomScore::lower();
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;

@@ -17,7 +17,7 @@ use crate::channel::WAKE;
 use crate::priority::{OomScore, Scheduling, set_scheduling};
 use crate::rescue;
 use crate::roster::Roster;
-use needless_launch::{pidfd, release_standard_streams, rename_command_line, wait_for};
+use needless_launch::{pidfd, release_inherited, rename_command_line, wait_for};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::unistd::{ForkResult, Pid, fork, getpid, setpgid};
@@ -89,7 +89,7 @@ fn watch(tracer: &OwnedFd, supervisor: OwnedFd, roster: &Roster) -> ! {
     unsafe { libc::prctl(libc::PR_SET_NAME, NAME.as_ptr()) };
     rename_command_line(NAME);
     // Who reads from a pipe waits for the last process that has it.
-    release_standard_streams(0..3);
+    release_inherited(0..3);
     close_all_but([tracer.as_raw_fd(), supervisor.as_raw_fd()]);
     OomScore::lower();
     stand_apart();

@@ -3,7 +3,7 @@
 use crate::session::kernel_types;
 use crate::session::wire::{self, Here};
 use crate::{Scope, SessionError, SessionOptions};
-use libbpf_rs::{Link, Object, ObjectBuilder, PrintLevel};
+use libbpf_rs::{ErrorKind, Link, Object, ObjectBuilder, PrintLevel};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -31,6 +31,9 @@ fn listen(level: PrintLevel, text: String) {
 /// Room for the calls without a path of all processes of a machine: about fifty kinds each.
 const COUNTERS_OF_A_HOST: u32 = 1 << 17;
 
+/// The kernel gives up checking a program when a signal arrives (EAGAIN), also where it only stops us and lets us go on.
+const TRIES: usize = 20;
+
 /// The programs at work.
 pub(crate) struct Attached {
     /// Dropped first: then nothing is counted any more.
@@ -44,7 +47,15 @@ pub(crate) fn attach(target: &Scope, options: &SessionOptions) -> Result<Attache
     if let Ok(mut complaint) = COMPLAINT.lock() {
         complaint.clear();
     }
-    let object = with_locked_memory(|| load(target, options));
+    let object = with_locked_memory(|| {
+        let mut tries = TRIES;
+        loop {
+            match load(target, options) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock && tries > 1 => tries -= 1,
+                done => break done,
+            }
+        }
+    });
     let object = object.map_err(|error| refused(&error))?;
     let mut attached = Attached { links: Vec::new(), object };
     attached.begin()?;

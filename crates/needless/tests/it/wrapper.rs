@@ -32,6 +32,33 @@ fn the_commands_signal_becomes_ours() {
     }
 }
 
+/// A reader of a pipe waits for the last process that has its other end.
+#[test]
+fn a_pipe_ends_when_the_command_closes_it() {
+    for backend in backends_also_unpatched() {
+        for (closes, passed) in
+            [("exec >&-", ""), ("echo ready >&3; exec 3>&- >&-", "3>&1 >/dev/null")]
+        {
+            // It goes on until the reader has seen the end.
+            let script = format!("echo ready; {closes}; read line");
+            let shell = format!("exec \"$0\" run -o /dev/null -- sh -c '{script}' {passed}");
+            let mut observed = command("sh")
+                .args(["-c", &shell, NEEDLESS])
+                .envs(backend.iter().copied())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let goes_on = observed.stdin.take().unwrap();
+            let said = std::io::read_to_string(observed.stdout.take().unwrap()).unwrap();
+            assert_eq!(said, "ready\n", "{closes}");
+            assert!(observed.try_wait().unwrap().is_none(), "{closes}");
+            drop(goes_on);
+            observed.wait().unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_command_that_cannot_be_run_is_reported_with_the_status_of_env() {
     let folder = tempfile::tempdir().unwrap();
