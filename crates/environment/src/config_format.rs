@@ -13,6 +13,7 @@ use crate::restart::FindWorker;
 use crate::sources::Sources;
 use needless_host::{ProcInfo, Root};
 use needless_model::{Confidence, Location};
+use std::collections::BTreeSet;
 
 /// A kind of file that gives processes variables.
 pub struct ConfigFormat {
@@ -117,6 +118,9 @@ impl FilePath<'_> {
         self.name().ends_with(ending)
     }
 }
+
+/// In so many places of a line it is tried whether a comment begins there: each time the whole text is read.
+const BEGINS: usize = 32;
 
 /// What most formats have in common; each gives the rest.
 pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
@@ -231,8 +235,8 @@ impl ConfigFormat {
     /// The first line of `text` with the variable's name in it: not a comment, and not a line whose place is known to
     /// take the variable away.
     fn mentions(&self, text: &str, edit: &Edit<'_>) -> Option<u32> {
-        let known: Vec<u32> =
-            self.find(text, edit.variable, None).iter().map(|found| found.line).collect();
+        let found = self.find(text, edit.variable, None);
+        let known: BTreeSet<u32> = found.iter().map(|found| found.line).collect();
         let mut lines = (1..).zip(text.lines().map(str::trim_start));
         let unknown = lines.find(|(at, line)| {
             !line.starts_with(['#', ';'])
@@ -258,8 +262,10 @@ impl ConfigFormat {
         };
         // It is a comment if the reader finds the same without it.
         let without = |begin: usize| format::splice(old, at, at + 1, &[bare[..begin].to_owned()]);
-        let is_comment = |begin: &usize| read(&without(*begin)) == read(old);
-        let begin = begins.into_iter().find(is_comment).filter(|_| differ.next().is_none())?;
+        let value = read(old);
+        let is_comment = |begin: &usize| read(&without(*begin)) == value;
+        let mut begins = begins.into_iter().take(BEGINS);
+        let begin = begins.find(is_comment).filter(|_| differ.next().is_none())?;
         let comment = &bare[begin..];
         if format::bare(other).ends_with(comment) {
             return None;

@@ -41,6 +41,7 @@ pub(crate) mod unit_command;
 pub(crate) mod user_shell;
 pub(crate) mod wrapper;
 pub(crate) mod yaml;
+mod yaml_result;
 
 use crate::error::EnvironmentError;
 use needless_model::{Visibility, quote};
