@@ -3,13 +3,13 @@
 //! To add a kind, write a file in `format/` with a static [`ConfigFormat`] and add it to `format_list.rs`. All other
 //! code takes what it needs from that definition and names no format.
 
+use crate::activation::{Activation, FindWorker};
 use crate::channel::Channel;
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
 use crate::format::{self, Edit, FoundValue};
 use crate::hand_line::{HandLine, hand_line};
 use crate::journal::FileChange;
-use crate::restart::FindWorker;
 use crate::sources::Sources;
 use needless_host::{ProcInfo, Root};
 use needless_model::{Confidence, Location};
@@ -49,8 +49,8 @@ pub struct ConfigFormat {
     pub(crate) locate: fn(&LocationQuery<'_>) -> Vec<ConfigLocation>,
     /// Whether it is asked for a location only where no other kind has one.
     pub(crate) last_resort: bool,
-    /// What must be run after a change so that the file is read again.
-    pub(crate) reload: &'static [&'static str],
+    /// What has the file read again after a change.
+    pub(crate) reload: &'static Activation,
     /// Finds the process to which a reload of the daemon gives a new environment, or the one that was started `next`; none
     /// where only a restart of the unit does.
     pub(crate) worker: Option<FindWorker>,
@@ -140,7 +140,7 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     scan: |_| (),
     locate: |_| Vec::new(),
     last_resort: false,
-    reload: &[],
+    reload: &Activation::Unknown,
     worker: None,
     next: |_| None,
     refuses: |_, _, _| None,
@@ -172,7 +172,7 @@ impl ConfigFormat {
     /// When such a file cannot express it, its reader would not find it in the new text, or it is made by hand: then
     /// the message has the line.
     pub fn change(&self, text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-        format::check(edit)?;
+        format::check(edit.variable, edit.value)?;
         if let Some(by_hand) = self.by_hand(text, edit)? {
             return Err(
                 format!("{by_hand}: no tool writes into such a file ({})", self.name).into()
@@ -228,7 +228,7 @@ impl ConfigFormat {
 
     /// The line to write, and where it stands, where no tool writes into such a file.
     pub fn line_by_hand(&self, text: &str, edit: &Edit<'_>) -> Option<HandLine> {
-        format::check(edit).ok()?;
+        format::check(edit.variable, edit.value).ok()?;
         self.by_hand.and_then(|write| write(text, edit).ok())
     }
 
@@ -309,8 +309,8 @@ pub struct ConfigLocation {
     pub why: String,
     /// How sure.
     pub confidence: Confidence,
-    /// What must be run for the change to take effect; empty where that is not known.
-    pub restart: Vec<String>,
+    /// What brings a change into force.
+    pub activation: Activation,
     /// What else the change reaches: shown before it is made.
     pub caveat: Option<String>,
 }
@@ -327,13 +327,13 @@ impl ConfigLocation {
             Some(file) => format!("{}, {file}", format.name),
             None => format.name.to_owned(),
         };
-        let (part, restart, caveat) = (None, Vec::new(), None);
+        let (part, activation, caveat) = (None, Activation::Unknown, None);
         let why = why.into();
-        ConfigLocation { format, file, part, label, why, confidence, restart, caveat }
+        ConfigLocation { format, file, part, label, why, confidence, activation, caveat }
     }
 
-    pub(crate) fn restart(mut self, words: &[&str]) -> ConfigLocation {
-        self.restart = words.iter().map(|word| (*word).to_owned()).collect();
+    pub(crate) fn activation(mut self, activation: Activation) -> ConfigLocation {
+        self.activation = activation;
         self
     }
 

@@ -133,7 +133,7 @@ fn conflict(target: &ChangeRequest, values: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CRONTAB, SUPERVISORD};
+    use crate::{Activation, CRONTAB, SUPERVISORD};
     use needless_model::Confidence;
     use std::cell::Cell;
 
@@ -145,7 +145,7 @@ mod tests {
             label: file.into(),
             why: String::new(),
             confidence: Confidence::High,
-            restart: Vec::new(),
+            activation: Activation::Unknown,
             caveat: None,
         };
         let (variable, value) = ("TZ".into(), Some(value.into()));

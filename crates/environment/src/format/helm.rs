@@ -44,7 +44,7 @@ fn blocks(yaml: &Yaml<'_>) -> Vec<Block> {
     while let Some((map, above)) = open.pop() {
         for (key, value) in yaml.pairs(map) {
             let path = format!("{above}{}", yaml.scalar(key).unwrap_or_default());
-            let known = NAMES.iter().any(|name| Some(*name) == yaml.scalar(key));
+            let known = yaml.scalar(key).is_some_and(|key| NAMES.contains(&key));
             if known && matches!(yaml.nodes[value].kind, Kind::List(_) | Kind::Map(_)) {
                 found.push(Block { path: path.clone(), key, value });
             }

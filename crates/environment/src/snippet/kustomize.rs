@@ -14,7 +14,7 @@ pub(super) static KUSTOMIZE: SnippetFormat =
 
 fn write(query: &SnippetQuery<'_>) -> Result<String, EnvironmentError> {
     let change = query.change;
-    crate::format::check_edit(&change.variable, change.value.as_deref())?;
+    crate::format::check(&change.variable, change.value.as_deref())?;
     let manifest = change.location.file.as_ref();
     let manifest = manifest.filter(|_| change.location.format == &format_list::KUBERNETES);
     let Some(file) = manifest else {

@@ -1,6 +1,6 @@
 //! What the reader of a file takes from somewhere else, and files that cannot be changed: the user learns which.
 
-use needless_environment::{ConfigLocation, Disk, Plan, format_of_file, plan};
+use needless_environment::{Activation, ConfigLocation, Disk, Plan, format_of_file, plan};
 use needless_model::Confidence;
 use std::fs;
 
@@ -23,7 +23,7 @@ fn planned(
         label: String::new(),
         why: String::new(),
         confidence: Confidence::High,
-        restart: Vec::new(),
+        activation: Activation::Unknown,
         caveat: None,
     };
     let disk = Disk::at(folder.path()).unwrap();
