@@ -326,3 +326,38 @@ fn scalar(text: &str) -> String {
         unsafe_scalar(text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handler_for_each_activation() {
+        let unit = || "a.service".to_owned();
+        let of = |activation: Activation| written(&handler(&activation)).replace("        ", "");
+        for (activation, task) in [
+            (
+                Activation::DaemonReload { user: true },
+                "    - name: daemon-reload\n      ansible.builtin.systemd:\nscope: user\ndaemon_reload: true\n",
+            ),
+            (
+                Activation::restart("a.service"),
+                "    - name: restart a.service\n      ansible.builtin.systemd:\nname: a.service\nstate: restarted\n",
+            ),
+            (
+                Activation::Reload { unit: unit(), try_or_restart: false },
+                "    - name: reload a.service\n      ansible.builtin.systemd:\nname: a.service\nstate: reloaded\n",
+            ),
+            (
+                Activation::InitScript { name: "webserver".to_owned(), openrc: false },
+                "    - name: restart webserver\n      ansible.builtin.service:\nname: webserver\nstate: restarted\n",
+            ),
+        ] {
+            assert_eq!(of(activation), task);
+        }
+        // No module does this: the whole command.
+        let other = of(Activation::Reload { unit: unit(), try_or_restart: true });
+        let words = ["systemctl", "try-reload-or-restart", "a.service"].map(unsafe_scalar);
+        assert!(other.contains(&format!("argv: [{}]", words.join(", "))), "{other}");
+    }
+}
