@@ -3,16 +3,17 @@
 //! To add a kind, write a file in `format/` with a static [`ConfigFormat`] and add it to `format_list.rs`. All other
 //! code takes what it needs from that definition and names no format.
 
+use crate::activation::{Activation, FindWorker};
 use crate::channel::Channel;
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
 use crate::format::{self, Edit, FoundValue};
 use crate::hand_line::{HandLine, hand_line};
 use crate::journal::FileChange;
-use crate::restart::FindWorker;
 use crate::sources::Sources;
 use needless_host::{ProcInfo, Root};
 use needless_model::{Confidence, Location};
+use std::collections::BTreeSet;
 
 /// A kind of file that gives processes variables.
 pub struct ConfigFormat {
@@ -48,8 +49,8 @@ pub struct ConfigFormat {
     pub(crate) locate: fn(&LocationQuery<'_>) -> Vec<ConfigLocation>,
     /// Whether it is asked for a location only where no other kind has one.
     pub(crate) last_resort: bool,
-    /// What must be run after a change so that the file is read again.
-    pub(crate) reload: &'static [&'static str],
+    /// What has the file read again after a change.
+    pub(crate) reload: &'static Activation,
     /// Finds the process to which a reload of the daemon gives a new environment, or the one that was started `next`; none
     /// where only a restart of the unit does.
     pub(crate) worker: Option<FindWorker>,
@@ -118,6 +119,9 @@ impl FilePath<'_> {
     }
 }
 
+/// In so many places of a line it is tried whether a comment begins there: each time the whole text is read.
+const BEGINS: usize = 32;
+
 /// What most formats have in common; each gives the rest.
 pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     name: "",
@@ -136,7 +140,7 @@ pub(crate) const DEFAULT: ConfigFormat = ConfigFormat {
     scan: |_| (),
     locate: |_| Vec::new(),
     last_resort: false,
-    reload: &[],
+    reload: &Activation::Unknown,
     worker: None,
     next: |_| None,
     refuses: |_, _, _| None,
@@ -168,7 +172,7 @@ impl ConfigFormat {
     /// When such a file cannot express it, its reader would not find it in the new text, or it is made by hand: then
     /// the message has the line.
     pub fn change(&self, text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-        format::check(edit)?;
+        format::check(edit.variable, edit.value)?;
         if let Some(by_hand) = self.by_hand(text, edit)? {
             return Err(
                 format!("{by_hand}: no tool writes into such a file ({})", self.name).into()
@@ -224,15 +228,15 @@ impl ConfigFormat {
 
     /// The line to write, and where it stands, where no tool writes into such a file.
     pub fn line_by_hand(&self, text: &str, edit: &Edit<'_>) -> Option<HandLine> {
-        format::check(edit).ok()?;
+        format::check(edit.variable, edit.value).ok()?;
         self.by_hand.and_then(|write| write(text, edit).ok())
     }
 
     /// The first line of `text` with the variable's name in it: not a comment, and not a line whose place is known to
     /// take the variable away.
     fn mentions(&self, text: &str, edit: &Edit<'_>) -> Option<u32> {
-        let known: Vec<u32> =
-            self.find(text, edit.variable, None).iter().map(|found| found.line).collect();
+        let found = self.find(text, edit.variable, None);
+        let known: BTreeSet<u32> = found.iter().map(|found| found.line).collect();
         let mut lines = (1..).zip(text.lines().map(str::trim_start));
         let unknown = lines.find(|(at, line)| {
             !line.starts_with(['#', ';'])
@@ -258,8 +262,10 @@ impl ConfigFormat {
         };
         // It is a comment if the reader finds the same without it.
         let without = |begin: usize| format::splice(old, at, at + 1, &[bare[..begin].to_owned()]);
-        let is_comment = |begin: &usize| read(&without(*begin)) == read(old);
-        let begin = begins.into_iter().find(is_comment).filter(|_| differ.next().is_none())?;
+        let value = read(old);
+        let is_comment = |begin: &usize| read(&without(*begin)) == value;
+        let mut begins = begins.into_iter().take(BEGINS);
+        let begin = begins.find(is_comment).filter(|_| differ.next().is_none())?;
         let comment = &bare[begin..];
         if format::bare(other).ends_with(comment) {
             return None;
@@ -303,8 +309,8 @@ pub struct ConfigLocation {
     pub why: String,
     /// How sure.
     pub confidence: Confidence,
-    /// What must be run for the change to take effect; empty where that is not known.
-    pub restart: Vec<String>,
+    /// What brings a change into force.
+    pub activation: Activation,
     /// What else the change reaches: shown before it is made.
     pub caveat: Option<String>,
 }
@@ -321,13 +327,13 @@ impl ConfigLocation {
             Some(file) => format!("{}, {file}", format.name),
             None => format.name.to_owned(),
         };
-        let (part, restart, caveat) = (None, Vec::new(), None);
+        let (part, activation, caveat) = (None, Activation::Unknown, None);
         let why = why.into();
-        ConfigLocation { format, file, part, label, why, confidence, restart, caveat }
+        ConfigLocation { format, file, part, label, why, confidence, activation, caveat }
     }
 
-    pub(crate) fn restart(mut self, words: &[&str]) -> ConfigLocation {
-        self.restart = words.iter().map(|word| (*word).to_owned()).collect();
+    pub(crate) fn activation(mut self, activation: Activation) -> ConfigLocation {
+        self.activation = activation;
         self
     }
 

@@ -3,7 +3,7 @@
 
 use crate::channel::Channel;
 use crate::format::{FoundValue, env_file};
-use crate::running::run_as;
+use crate::running::run;
 use crate::sources::AS_WRITTEN;
 use crate::unit;
 use crate::unit_assignments::{WayEffect, way_assignments};
@@ -208,9 +208,7 @@ pub(crate) fn assignments(
 }
 
 fn podman(words: &[&str]) -> Option<String> {
-    let words: Vec<String> =
-        std::iter::once(&"podman").chain(words).map(|word| (*word).to_owned()).collect();
-    run_as(&words, rustix::process::geteuid().as_raw()).ok()
+    run(&[&["podman"], words].concat()).ok()
 }
 
 /// The same as a line of the report.

@@ -1,5 +1,6 @@
 //! A planned change: which files, with which text, checked before anything is written.
 
+use crate::activation::Activation;
 use crate::checker::check;
 use crate::config_format::{ConfigFormat, ConfigLocation};
 use crate::disk::{Disk, FileAttributes};
@@ -26,10 +27,10 @@ pub struct Plan {
     pub caveats: Vec<String>,
     /// The files; empty where nothing is left to do.
     pub files: Vec<FileChange>,
-    /// The command after which the files are read again; empty where none is needed.
-    pub reload: Vec<String>,
-    /// The command that makes it take effect: shown, or run on request; empty where `effect` says enough.
-    pub restart: Vec<String>,
+    /// What has the files read again.
+    pub reload: Activation,
+    /// What brings it into force: shown, or run on request; unknown where `effect` says enough.
+    pub activation: Activation,
     /// When it takes effect.
     pub effect: &'static str,
     /// The variable that is changed; empty where it is something else.
@@ -87,8 +88,8 @@ pub fn plan(
         why: location.why.clone(),
         caveats: location.caveat.iter().cloned().chain(elsewhere).chain(open).collect(),
         files,
-        reload: format.reload.iter().map(|word| (*word).to_owned()).collect(),
-        restart: location.restart.clone(),
+        reload: format.reload.clone(),
+        activation: location.activation.clone(),
         effect: format.effect,
         variable: variable.to_owned(),
         showable,
@@ -173,15 +174,15 @@ fn left_to_hand(
     }
     let bytes = bytes.unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    format::check(edit)?;
+    format::check(edit.variable, edit.value)?;
     let by_hand = format.by_hand(&text, edit).map_err(|why| format!("{path}: {why}"))?;
     let Some(by_hand) = by_hand else {
         format.change(&text, edit).map_err(|why| format!("{path}: {why}"))?;
         return Ok(elsewhere(format, &text, edit));
     };
-    let effect = match &location.restart[..] {
-        [] => format.effect.to_owned(),
-        words => format!("`{}`", words.join(" ")),
+    let effect = match &location.activation {
+        Activation::Unknown => format.effect.to_owned(),
+        known => format!("`{known}`"),
     };
     let doubt = match location.confidence {
         Confidence::High => String::new(),

@@ -41,6 +41,7 @@ pub(crate) mod unit_command;
 pub(crate) mod user_shell;
 pub(crate) mod wrapper;
 pub(crate) mod yaml;
+mod yaml_result;
 
 use crate::error::EnvironmentError;
 use needless_model::{Visibility, quote};
@@ -207,12 +208,7 @@ pub(crate) fn is_plain(value: &str) -> bool {
 }
 
 /// Refuses what no format can hold: the first step of every change.
-pub(crate) fn check(edit: &Edit<'_>) -> Result<(), EnvironmentError> {
-    check_edit(edit.variable, edit.value)
-}
-
-/// The same of a variable and its value.
-pub(crate) fn check_edit(variable: &str, value: Option<&str>) -> Result<(), EnvironmentError> {
+pub(crate) fn check(variable: &str, value: Option<&str>) -> Result<(), EnvironmentError> {
     check_name(variable)?;
     value.map_or(Ok(()), check_value)
 }

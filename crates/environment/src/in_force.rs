@@ -1,11 +1,11 @@
 //! Whether a change reached the process of its unit: looked for in the process itself, not in files.
 
+use crate::activation::{Activation, FindWorker, WorkerQuery, supervised};
 use crate::format_list::CONFIG_FORMATS;
 use crate::merge::{ChangeRequest, label};
 use crate::redact::redact;
 use crate::request::origin_of_process;
-use crate::restart::{FindWorker, Restart, WorkerQuery, supervised};
-use crate::running::{main_process_of, processes_of_unit, run, systemd_runs};
+use crate::running::{main_process_of, processes_of_unit, property, systemd_runs};
 use needless_host::start_time;
 use needless_model::{Confidence, Value};
 use serde::{Deserialize, Serialize};
@@ -50,9 +50,8 @@ pub struct Expected {
     value: Option<String>,
     /// The process that ran before the change: its id, and its start in clock ticks since boot.
     before: Option<(u32, u64)>,
-    /// The command that brings it into force.
-    #[serde(default)]
-    pub restart: Vec<String>,
+    /// What brings it into force.
+    pub activation: Activation,
     /// The format, the file and its part whose worker gets it; by default the main process does.
     #[serde(default)]
     worker: Option<(String, String, Option<String>)>,
@@ -103,13 +102,14 @@ impl Expected {
         let location = &change.location;
         let part = location.part.as_deref();
         let next = (location.format.next)(part).filter(|_| location.file.is_some());
-        let (unit, user, reload) = match (next, Restart::of(&location.restart)) {
-            (Some(_), _) => (location.label.as_str(), false, true),
-            (None, Some(Restart { name, is_unit, user, reload })) if !is_unit || systemd_runs() => {
-                (name, user, reload)
-            }
-            (None, _) => return None,
+        let activation = &location.activation;
+        let of_unit = activation.unit().is_some();
+        let unit = match next {
+            Some(_) => &location.label,
+            None => activation.seen_in().filter(|_| !of_unit || systemd_runs())?,
         };
+        let user = next.is_none() && activation.is_of_user();
+        let reload = next.is_some() || activation.keeps_daemon();
         // After a reload, only a worker that was started since has it.
         let worker = location.format.worker.filter(|_| reload);
         if reload != worker.is_some() {
@@ -122,7 +122,7 @@ impl Expected {
             variable: change.variable.clone(),
             value: change.value.clone(),
             before: None,
-            restart: location.restart.clone(),
+            activation: activation.clone(),
             worker: worker.map(|_| (location.format.name.to_owned(), file, location.part.clone())),
             next: next.map(str::to_owned),
             rules: change.rules.clone(),
@@ -140,7 +140,7 @@ impl Expected {
 
     /// Whether it is about a unit of systemd.
     pub fn is_unit(&self) -> bool {
-        self.next.is_none() && Restart::of(&self.restart).is_none_or(|restart| restart.is_unit)
+        self.next.is_none() && self.activation.unit().is_some()
     }
 
     /// The processes whose calls the change is to save, where that is not all of a unit.
@@ -294,10 +294,8 @@ impl Expected {
     }
 
     /// A property of the unit; empty where systemd cannot be asked.
-    fn show(&self, property: &str) -> String {
-        let whose = if self.user { "--user" } else { "--system" };
-        let words = ["systemctl", whose, "show", "-p", property, "--value", "--", &self.unit];
-        run(&words.map(str::to_owned)).map(|text| text.trim().to_owned()).unwrap_or_default()
+    fn show(&self, name: &str) -> String {
+        property(&self.unit, self.user, name)
     }
 
     /// Waits while systemd still stops or starts the unit. The job of Type=oneshot lasts as long as its program.

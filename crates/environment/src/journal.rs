@@ -22,6 +22,7 @@ mod recovery;
 mod store;
 mod undo;
 
+use crate::activation::Activation;
 use crate::disk::{Disk, FileAttributes, Modified};
 use crate::error::EnvironmentError;
 use crate::in_force::Expected;
@@ -36,7 +37,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use store::Store;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const UNDOING: &str = "undoing";
 const TAKING_BACK: &str = "taking-back";
 const ON_TRIAL: &str = "on-trial";
@@ -115,7 +116,7 @@ impl Journal {
         &self,
         what: &str,
         files: &[FileChange],
-        after: Vec<Vec<String>>,
+        after: Vec<Activation>,
     ) -> Result<u32, EnvironmentError> {
         self.apply_expecting(what, files, after, None)
     }
@@ -128,7 +129,7 @@ impl Journal {
         &self,
         what: &str,
         files: &[FileChange],
-        after: Vec<Vec<String>>,
+        after: Vec<Activation>,
         expected: Option<Expected>,
     ) -> Result<u32, EnvironmentError> {
         for file in files {

@@ -1,6 +1,7 @@
 //! Where an environment comes from, and how to change it there and take it back. The only crate that writes to the host:
 //! in `disk.rs` and through crontab(1), both through the journal.
 
+mod activation;
 mod answer;
 mod book;
 mod change_request;
@@ -29,7 +30,6 @@ mod pam;
 mod redact;
 mod repository;
 mod request;
-mod restart;
 mod running;
 mod scratch;
 mod shape;
@@ -44,6 +44,7 @@ mod unit;
 mod unit_assignments;
 mod way;
 
+pub use activation::{Activation, Supervisor};
 pub use book::book_page;
 pub use config_format::{ConfigFormat, ConfigLocation};
 pub use disk::{Disk, ExistingFile, FileAttributes};
@@ -62,10 +63,9 @@ pub use redact::redact;
 pub use repository::{RepositoryPlace, WrongVariable, place_in_repository, repository_of};
 pub use request::{
     Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
-    resolve_for_image, take_effect,
+    resolve_for_image,
 };
-pub use restart::restart_verb;
-pub use running::{main_process, main_process_of, run, service_name, state_dir};
+pub use running::{main_process, main_process_of, service_name, state_dir};
 pub use snippet::{SNIPPETS, SnippetFormat, snippet, snippet_format};
 pub use trace_run::trace_run;
 pub use trace_variable::{VariableTrace, value_of_unit};

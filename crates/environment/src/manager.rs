@@ -42,9 +42,7 @@ impl Manager {
         if !me.is_root() && me.as_raw() != uid {
             return None;
         }
-        let words: Vec<String> =
-            [&["systemctl", whose], words].concat().into_iter().map(str::to_owned).collect();
-        run_as(&words, uid).ok()
+        run_as(&[&["systemctl", whose], words].concat(), uid).ok()
     }
 
     /// The unit `name`; `None` where systemd cannot be asked about what `root` has, or does not know the unit.

@@ -2,7 +2,6 @@
 
 use crate::config_format::ConfigLocation;
 use crate::redact::{HIDDEN, may_show, secret};
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::mem::take;
@@ -38,35 +37,10 @@ pub fn shown<'v>(variable: &str, value: &'v str) -> &'v str {
     if secret(variable, value) { HIDDEN } else { value }
 }
 
-/// A list without repetitions, in the order of arrival. A report may name thousands, so duplicates are found by hash.
-#[derive(Debug)]
-struct Distinct<T> {
-    list: Vec<T>,
-    seen: HashSet<T>,
-}
-
-impl<T: Clone + Eq + Hash> Distinct<T> {
-    fn of(all: impl IntoIterator<Item = T>) -> Distinct<T> {
-        let mut distinct = Distinct { list: Vec::new(), seen: HashSet::new() };
-        all.into_iter().for_each(|one| distinct.add(one));
-        distinct
-    }
-
-    fn add(&mut self, one: T) {
-        if self.seen.insert(one.clone()) {
-            self.list.push(one);
-        }
-    }
-}
-
-/// What is wanted at one place for one variable.
-struct Wanted {
-    /// The first request.
-    first: ChangeRequest,
-    values: Distinct<Option<String>>,
-    rules: Distinct<String>,
-    caveats: Distinct<String>,
-    targets: Distinct<String>,
+/// Each once, in the order of arrival. A report may name thousands, so duplicates are found by hash.
+fn distinct<T: Clone + Eq + Hash>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    all.into_iter().filter(|one| seen.insert(one.clone())).collect()
 }
 
 /// How many contradicting values are shown.
@@ -75,43 +49,27 @@ const NAMED: usize = 4;
 /// Each place once for each variable, for all that want the same value there; and a sentence for each place where
 /// different values are wanted, which gets none of them.
 pub fn merged(all: Vec<ChangeRequest>) -> (Vec<ChangeRequest>, Vec<String>) {
-    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut places: Vec<Vec<ChangeRequest>> = Vec::new();
     let mut known = HashMap::new();
-    for mut first in all {
-        let ConfigLocation { format, file, part, .. } = &first.location;
-        let key = (format.name, file.clone(), part.clone(), first.variable.clone());
-        let value = first.value.clone();
-        let rules = take(&mut first.rules);
-        let (caveats, targets) = (take(&mut first.caveats), take(&mut first.targets));
-        match known.entry(key) {
-            Entry::Vacant(entry) => {
-                entry.insert(wanted.len());
-                let values = Distinct::of([value]);
-                let rules = Distinct::of(rules);
-                let (caveats, targets) = (Distinct::of(caveats), Distinct::of(targets));
-                wanted.push(Wanted { first, values, rules, caveats, targets });
-            }
-            Entry::Occupied(entry) => {
-                let there = &mut wanted[*entry.get()];
-                there.values.add(value);
-                rules.into_iter().for_each(|one| there.rules.add(one));
-                caveats.into_iter().for_each(|one| there.caveats.add(one));
-                targets.into_iter().for_each(|one| there.targets.add(one));
-            }
-        }
+    for one in all {
+        let ConfigLocation { format, file, part, .. } = &one.location;
+        let key = (format.name, file.clone(), part.clone(), one.variable.clone());
+        let at = *known.entry(key).or_insert(places.len());
+        places.resize_with(places.len().max(at + 1), Vec::new);
+        places[at].push(one);
     }
     let (mut merged, mut conflicts) = (Vec::new(), Vec::new());
-    for Wanted { first, values, rules, caveats, targets } in wanted {
-        let values = values.list.iter().map(|value| label(&first.variable, value.as_deref()));
-        let values: Vec<String> = values.collect();
+    for mut place in places {
+        let rules = distinct(place.iter_mut().flat_map(|one| take(&mut one.rules)));
+        let caveats = distinct(place.iter_mut().flat_map(|one| take(&mut one.caveats)));
+        let targets = distinct(place.iter_mut().flat_map(|one| take(&mut one.targets)));
+        let values = distinct(place.iter().map(|one| one.value.clone()));
+        let first = place.swap_remove(0);
+        let values: Vec<String> =
+            values.iter().map(|value| label(&first.variable, value.as_deref())).collect();
         match values.len().checked_sub(NAMED) {
             _ if values.len() == 1 => {
-                merged.push(ChangeRequest {
-                    rules: rules.list,
-                    caveats: caveats.list,
-                    targets: targets.list,
-                    ..first
-                });
+                merged.push(ChangeRequest { rules, caveats, targets, ..first })
             }
             Some(more @ 1..) => {
                 let shown = values[..NAMED].join(", ");
@@ -133,7 +91,7 @@ fn conflict(target: &ChangeRequest, values: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CRONTAB, SUPERVISORD};
+    use crate::{Activation, CRONTAB, SUPERVISORD};
     use needless_model::Confidence;
     use std::cell::Cell;
 
@@ -145,7 +103,7 @@ mod tests {
             label: file.into(),
             why: String::new(),
             confidence: Confidence::High,
-            restart: Vec::new(),
+            activation: Activation::Unknown,
             caveat: None,
         };
         let (variable, value) = ("TZ".into(), Some(value.into()));
@@ -199,8 +157,8 @@ mod tests {
 
     #[test]
     fn what_is_there_already_is_not_looked_for_one_by_one() {
-        let distinct = Distinct::of((0..20_000).chain(0..20_000).map(Counted));
-        let values: Vec<u32> = distinct.list.iter().map(|one| one.0).collect();
+        let distinct = distinct((0..20_000).chain(0..20_000).map(Counted));
+        let values: Vec<u32> = distinct.iter().map(|one| one.0).collect();
         assert_eq!(values, (0..20_000).collect::<Vec<_>>());
         // One comparison for each repetition; a few more where hashes begin alike.
         assert!(COMPARED.get() < 40_000, "{}", COMPARED.get());

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 /// So many files are read, and so many bytes of each: a repository is somebody else's text.
 const FILES: usize = 64;
 const BYTES: u64 = 1 << 20;
+/// So many bytes of a file are read again for its parts: for each the whole text.
+const AGAIN: usize = 8 << 20;
 
 /// A variable that a remedy changes.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +105,7 @@ impl RepositoryFile {
     fn parts(&self) -> Vec<Option<String>> {
         let parts = (self.format.parts)(&self.text);
         let whole = parts.is_empty().then_some(None);
-        parts.into_iter().map(Some).chain(whole).collect()
+        parts.into_iter().take(AGAIN / self.text.len().max(1)).map(Some).chain(whole).collect()
     }
 
     /// Its line, with what a person writes there for the part.

@@ -3,10 +3,7 @@
 use crate::change_request::{check_target, misread_by_some};
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
-use crate::restart::Restart;
-use crate::running::{
-    main_process, main_process_of, processes_of_unit, reaches_nobody, run, systemd_runs, unit_name,
-};
+use crate::running::{main_process, main_process_of, processes_of_unit, reaches_nobody, unit_name};
 use crate::sources::User;
 use crate::trace_variable::{trace_unit, trace_variable};
 use crate::{ChangeRequest, ConfigLocation, Disk, EnvironmentError, VariableTrace, label};
@@ -258,30 +255,4 @@ fn sees_our_files(process: &ProcInfo, origin: &VariableTrace) -> bool {
 fn best(origin: VariableTrace) -> Result<ConfigLocation, EnvironmentError> {
     let mut locations = origin.locations.into_iter();
     locations.next().ok_or_else(|| "no place is known where a change would reach it".into())
-}
-
-/// Runs what makes a change take effect, such as `systemctl daemon-reload`. Returns a sentence where that has to
-/// be run elsewhere.
-///
-/// # Errors
-/// As of [`run`].
-pub fn take_effect(command: &[String]) -> Result<Option<String>, EnvironmentError> {
-    match command {
-        [] => Ok(None),
-        [name, ..] if name == "systemctl" && !systemd_runs() => {
-            let command = command.join(" ");
-            Ok(Some(format!("systemd does not run here: run `{command}` where it does")))
-        }
-        _ => {
-            // A unit that failed too often is not started again before this (systemd.unit(5), StartLimitBurst=).
-            if let Some(Restart { name, is_unit: true, user, reload: false }) = Restart::of(command)
-            {
-                let whose = if user { "--user" } else { "--system" };
-                let words = ["systemctl", whose, "reset-failed", "--", name];
-                // It fails where the unit is not loaded, and there is nothing to reset.
-                let _ = run(&words.map(str::to_owned));
-            }
-            run(command).map(|_| None)
-        }
-    }
 }

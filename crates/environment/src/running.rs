@@ -20,30 +20,12 @@ const SEARCH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/b
 ///
 /// # Errors
 /// When it is not installed, took too long, or failed, with its complaint.
-pub fn run(words: &[String]) -> Result<String, EnvironmentError> {
-    let me = rustix::process::geteuid().as_raw();
-    match words {
-        // systemctl would wait for the end of the program.
-        [name, verb, unit]
-            if name == "systemctl" && verb == "restart" && is_running_oneshot(unit) =>
-        {
-            run_as(&["systemctl", "restart", "--no-block", unit].map(str::to_owned), me)
-        }
-        _ => run_as(words, me),
-    }
-}
-
-/// Whether a unit of Type=oneshot (systemd.service(5)) has not ended yet: it has not "started" until then.
-fn is_running_oneshot(unit: &str) -> bool {
-    let words = ["systemctl", "show", "-p", "Type,ActiveState", "--", unit];
-    let output = run(&words.map(str::to_owned)).unwrap_or_default();
-    ["Type=oneshot", "ActiveState=activating"]
-        .iter()
-        .all(|key| output.lines().any(|line| line == *key))
+pub(crate) fn run(words: &[&str]) -> Result<String, EnvironmentError> {
+    run_as(words, rustix::process::geteuid().as_raw())
 }
 
 /// The same as the user `uid`: that user's systemd answers no other one.
-pub(crate) fn run_as(words: &[String], uid: u32) -> Result<String, EnvironmentError> {
+pub(crate) fn run_as(words: &[&str], uid: u32) -> Result<String, EnvironmentError> {
     let [name, arguments @ ..] = words else { return Ok(String::new()) };
     let failed = |why: String| EnvironmentError::from(format!("`{}`: {why}", words.join(" ")));
     let file = program_of_system(name).ok_or_else(|| failed("not installed".into()))?;
@@ -52,14 +34,14 @@ pub(crate) fn run_as(words: &[String], uid: u32) -> Result<String, EnvironmentEr
     // Where the user's systemd listens, also for users who came by su.
     let runtime = PathBuf::from(format!("/run/user/{uid}"));
     let other = uid != rustix::process::geteuid().as_raw();
-    let user = arguments.first().is_some_and(|word| word == "--user");
+    let user = arguments.first().is_some_and(|word| *word == "--user");
     if user && (other || std::env::var_os("XDG_RUNTIME_DIR").is_none()) && runtime.is_dir() {
         command.env("XDG_RUNTIME_DIR", runtime).env_remove("DBUS_SESSION_BUS_ADDRESS");
     }
     if other {
         command.uid(uid).gid(uid).current_dir("/");
     }
-    let asks = |word: &String| matches!(word.as_str(), "show" | "show-environment");
+    let asks = |word: &&str| matches!(*word, "show" | "show-environment");
     let patience = if arguments.iter().any(asks) { PATIENCE } else { RESTART };
     run_for_output(command, patience).map_err(|error| failed(error.to_string()))
 }
@@ -109,14 +91,20 @@ pub fn service_name(unit: &str) -> Result<String, EnvironmentError> {
     Err(format!("{unit} runs no program that gets variables: name {what}").into())
 }
 
+/// What systemd says of a property of a unit (`user`: of the caller's own systemd); empty where it cannot be asked.
+pub(crate) fn property(unit: &str, user: bool, name: &str) -> String {
+    let whose = if user { "--user" } else { "--system" };
+    let said = systemd_runs()
+        .then(|| run(&["systemctl", whose, "show", "-p", name, "--value", "--", unit]).ok());
+    said.flatten().map(|said| said.trim().to_owned()).unwrap_or_default()
+}
+
 /// The template of `name`, where one instance of it is started for each connection (Accept=yes, systemd.socket(5)), or
 /// where `name` is a template itself.
 pub(crate) fn template_of_connections(name: &str) -> Option<String> {
     let (prefix, instance) = name.split_once('@')?;
-    let words = ["systemctl", "show", "-p", "Accept", "--value", "--", &format!("{prefix}.socket")];
-    let accepts = || run(&words.map(str::to_owned)).is_ok_and(|said| said.trim() == "yes");
-    let template = format!("{prefix}@.service");
-    (instance == ".service" || (systemd_runs() && accepts())).then_some(template)
+    let accepts = || property(&format!("{prefix}.socket"), false, "Accept") == "yes";
+    (instance == ".service" || accepts()).then(|| format!("{prefix}@.service"))
 }
 
 /// The main process of a running unit, else the oldest in its control group.
@@ -127,16 +115,9 @@ pub fn main_process(unit: &str) -> Option<u32> {
 /// The same; `user`: of the caller's own systemd, where only a main process counts.
 pub fn main_process_of(unit: &str, user: bool) -> Option<u32> {
     let name = unit_name(unit);
-    if systemd_runs() {
-        let whose = if user { "--user" } else { "--system" };
-        let words = ["systemctl", whose, "show", "-p", "MainPID", "--value", "--", &name];
-        let output = run(&words.map(str::to_owned)).ok();
-        if let Some(pid) =
-            output.and_then(|output| output.trim().parse().ok()).filter(|pid| *pid > 0)
-        {
-            wait_for_exec(pid);
-            return Some(first_in_container(pid, &name).unwrap_or(pid));
-        }
+    if let Some(pid) = property(&name, user, "MainPID").parse().ok().filter(|pid| *pid > 0) {
+        wait_for_exec(pid);
+        return Some(first_in_container(pid, &name).unwrap_or(pid));
     }
     if user { None } else { processes_of_unit(&name).into_iter().min() }
 }
@@ -178,16 +159,14 @@ fn wait_for_exec(pid: u32) {
 /// Why a change of a unit would reach no process, where systemd says so: it is masked, or it only starts other units.
 pub(crate) fn reaches_nobody(unit: &str) -> Option<String> {
     let name = unit_name(unit);
-    let words = ["systemctl", "show", "-p", "LoadState,ActiveState,ConsistsOf", "--", &name];
-    let output = run(&words.map(str::to_owned)).ok().filter(|_| systemd_runs())?;
-    let of = |key: &str| output.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
-    if of("LoadState=") == "masked" {
+    let of = |key: &str| property(&name, false, key);
+    if of("LoadState") == "masked" {
         return Some(format!(
             "{name} is masked, so systemd does not start it: `systemctl unmask {name}` first"
         ));
     }
-    let others = of("ConsistsOf=");
-    (of("ActiveState=") == "active" && !others.is_empty()).then(|| {
+    let others = of("ConsistsOf");
+    (!others.is_empty() && of("ActiveState") == "active").then(|| {
         format!("{name} is active and runs no process; it only starts and stops {others}: change that one")
     })
 }
@@ -208,7 +187,7 @@ pub(crate) fn unit_will_use(
 ) -> Option<bool> {
     let whose = if user { "--user" } else { "--system" };
     let words = ["systemctl", whose, "show", "-p", "Environment,UnsetEnvironment", "--", unit];
-    let output = run(&words.map(str::to_owned)).ok()?;
+    let output = run(&words).ok()?;
     // systemd has expanded the specifiers: a % that is left is an ordinary character.
     let output = output.replace('%', "%%");
     let found = directives(&format!("[Service]\n{output}"), "Service", "Environment");
@@ -225,8 +204,7 @@ pub(crate) fn unit_will_use(
 /// Whether the command line that podman's generator made of a quadlet gives the container this value; `None` where
 /// systemd cannot be asked.
 pub(crate) fn container_will_get(unit: &str, variable: &str, value: Option<&str>) -> Option<bool> {
-    let words = ["systemctl", "show", "-p", "ExecStart", "--value", "--", unit];
-    let output = run(&words.map(str::to_owned)).ok().filter(|_| systemd_runs())?;
+    let output = property(unit, false, "ExecStart");
     let (_, line) = output.split_once("argv[]=")?;
     let last = last_given(line, variable);
     // systemd shows a dollar as it is written in a unit.
@@ -254,7 +232,7 @@ pub(crate) fn sshd_sets(
     let mut words = vec!["sshd", "-T"];
     words.extend(config.iter().flat_map(|file| ["-f", file]));
     words.extend(session.iter().flat_map(|session| ["-C", session]));
-    let output = run(&words.into_iter().map(str::to_owned).collect::<Vec<_>>()).ok()?;
+    let output = run(&words).ok()?;
     let lines = output.lines().filter_map(|line| line.strip_prefix("setenv "));
     let pairs = lines.filter_map(|pair| pair.split_once('='));
     Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())

@@ -10,6 +10,11 @@ use needless_model::{Assignment, Visibility};
 /// Behind a value that a program may compute.
 pub(crate) const AS_WRITTEN: &str = " (as it is written there)";
 
+/// What a line says of a variable: its value, or that it is removed.
+pub(crate) fn says(variable: &str, value: Option<&str>) -> String {
+    value.map_or_else(|| format!("{variable} removed"), |value| format!("{variable}={value}"))
+}
+
 /// What was found so far.
 pub(crate) struct Sources<'a> {
     pub(crate) root: &'a Root,
@@ -55,11 +60,8 @@ impl<'a> Sources<'a> {
     /// Adds what was found in a file.
     pub(crate) fn found(&mut self, file: &str, found: Vec<FoundValue>, reaches: &Visibility) {
         for found in found {
-            let says = match (&found.value, found.certain) {
-                (Some(value), true) => format!("{}={value}", self.variable),
-                (Some(value), false) => format!("{}={value}{AS_WRITTEN}", self.variable),
-                (None, _) => format!("{} removed", self.variable),
-            };
+            let doubt = if found.certain || found.value.is_none() { "" } else { AS_WRITTEN };
+            let says = says(self.variable, found.value.as_deref()) + doubt;
             self.add(file, found.line, says, found.reach.of_line(reaches.clone()));
         }
     }

@@ -13,7 +13,7 @@ use crate::format::shell;
 use crate::format::wrapper::WRAPPER;
 use crate::format_list::{locations, search_files};
 use crate::hand_line::VALUE;
-use crate::sources::User;
+use crate::sources::{User, says};
 use crate::surrounding_unit;
 use crate::unit;
 use crate::unit_assignments::{NOT_EXPORTED, unit_assignments, unit_of, way_assignments};
@@ -153,10 +153,7 @@ fn files_of_locations(
                     found.push(Assignment { file: file.clone(), line, says, reaches });
                 };
                 for value in location.format.find(&text, variable, location.part.as_deref()) {
-                    let says = match &value.value {
-                        Some(value) => format!("{variable}={value}"),
-                        None => format!("{variable} removed"),
-                    };
+                    let says = says(variable, value.value.as_deref());
                     let reaches = value.reach.of_line(Visibility::Yes(location.why.clone()));
                     add(value.line, says, reaches);
                 }

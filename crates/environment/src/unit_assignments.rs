@@ -2,7 +2,7 @@
 
 use crate::channel::Channel;
 use crate::pam::{ENVIRONMENT, pam_reads_file};
-use crate::sources::User;
+use crate::sources::{User, says};
 use crate::unit::{self, SettingKind, Unit};
 use crate::way::{How, Way};
 use needless_host::{ProcInfo, Root};
@@ -75,10 +75,7 @@ pub(crate) fn way_assignments(
         } else {
             Visibility::Perhaps(format!("if that line was reached: {who}"))
         };
-        let says = match &deed.value {
-            Some(value) => format!("{variable}={value}"),
-            None => format!("{variable} removed"),
-        };
+        let says = says(variable, deed.value.as_deref());
         mentions.push(Assignment { file: deed.file.clone(), line: deed.line, says, reaches });
     }
     for (file, line) in &way.unexported {
@@ -115,11 +112,10 @@ pub(crate) fn unit_assignments(
             (Some(value), SettingKind::Manager) => {
                 format!("systemd's own environment: {variable}={value}")
             }
-            (Some(value), _) => format!("{variable}={value}"),
             (None, SettingKind::Pass) => {
                 format!("{variable} passed on from the environment of PID 1")
             }
-            (None, _) => format!("{variable} removed"),
+            (value, _) => says(variable, value.as_deref()),
         };
         let reaches = if effective.as_ref() == Some(setting) {
             Visibility::Yes(match setting.kind {

@@ -2,6 +2,7 @@
 //! <https://httpd.apache.org/docs/2.4/mod/mod_env.html>
 
 use super::shell;
+use crate::activation::Activation;
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::sources::Sources;
@@ -47,7 +48,7 @@ fn location(query: &LocationQuery<'_>, cgi: bool) -> ConfigLocation {
     let confidence = if known { Confidence::High } else { Confidence::Low };
     let why = "apachectl reads it after the variables of its unit";
     ConfigLocation::new(&APACHE, ENVVARS.to_owned(), why, confidence)
-        .restart(&["systemctl", "restart", "apache2.service"])
+        .activation(Activation::restart("apache2.service"))
         .caveat("It reaches all of Apache, not one site.")
 }
 

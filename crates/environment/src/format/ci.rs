@@ -4,10 +4,7 @@
 //! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax>
 //! <https://docs.gitlab.com/ci/yaml/#variables>
 
-use super::yaml::{
-    YamlLine, by_hand, children, choose, is_plain_scalar, is_yaml, key, keys, pair, plain_lines,
-    quoted, scalar, spans,
-};
+use super::yaml::{Id, Kind, NOT_A_BLOCK, Yaml, by_hand, choose, is_yaml, quoted};
 use super::{Edit, FoundValue, Reach, number};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
@@ -58,17 +55,16 @@ pub static GITLAB_CI: ConfigFormat = ConfigFormat {
 struct Service {
     /// The key of the variables.
     key: &'static str,
-    /// The lines of the jobs.
-    jobs: fn(&[YamlLine<'_>]) -> Vec<usize>,
+    /// The jobs' keys and values.
+    jobs: fn(&Yaml<'_>, Id) -> Vec<(Id, Id)>,
     /// Whether `$` begins something that is replaced; `$$` is then a `$`.
     expands: bool,
 }
 
 static GITHUB: Service = Service {
     key: "env",
-    jobs: |all| {
-        let head = all.iter().position(|line| line.indent == 0 && line.text == "jobs:");
-        head.map_or_else(Vec::new, |head| keys(all, head))
+    jobs: |yaml, top| {
+        yaml.get(top, "jobs").map_or_else(Vec::new, |jobs| yaml.pairs(jobs).collect())
     },
     expands: false,
 };
@@ -76,102 +72,79 @@ static GITHUB: Service = Service {
 static GITLAB: Service = Service {
     key: "variables",
     // Every other key of the top that has a script.
-    jobs: |all| top(all).filter(|at| key(all, *at, "script").is_some()).collect(),
+    jobs: |yaml, top| {
+        yaml.pairs(top).filter(|(_, job)| yaml.get(*job, "script").is_some()).collect()
+    },
     expands: true,
 };
 
-/// The lines of the keys at the top.
-fn top(all: &[YamlLine<'_>]) -> impl Iterator<Item = usize> {
-    (0..all.len()).filter(|at| all[*at].indent == 0 && !all[*at].item)
+/// A job.
+struct Job<'y> {
+    name: &'y str,
+    key: Id,
+    map: Id,
 }
 
-/// A job with its line among all.
-struct Job {
-    name: String,
-    at: usize,
-}
-
-fn jobs(service: &Service, all: &[YamlLine<'_>]) -> Vec<Job> {
-    let of = |at: usize| match pair(all[at].text) {
-        Some((name, "")) => Some(Job { name, at }),
-        _ => None,
-    };
-    (service.jobs)(all).into_iter().filter_map(of).collect()
+fn jobs<'y>(service: &Service, yaml: &'y Yaml<'_>) -> Vec<Job<'y>> {
+    let all = yaml.tops.first().map_or_else(Vec::new, |top| (service.jobs)(yaml, *top));
+    let of = |(key, map): (Id, Id)| Some(Job { name: yaml.scalar(key)?, key, map });
+    let block =
+        |one: &(Id, Id)| !yaml.nodes[one.1].flow && matches!(yaml.nodes[one.1].kind, Kind::Map(_));
+    all.into_iter().filter(block).filter_map(of).collect()
 }
 
 fn parts(service: &Service, text: &str) -> Vec<String> {
-    let all = plain_lines(text).unwrap_or_default();
-    jobs(service, &all).into_iter().map(|job| job.name).collect()
+    let names = |yaml: Yaml<'_>| jobs(service, &yaml).iter().map(|job| job.name.into()).collect();
+    Yaml::read_plain(text).map(names).unwrap_or_default()
 }
 
-/// The line of the block of variables of a job, or of the top.
-fn block(service: &Service, all: &[YamlLine<'_>], job: Option<usize>) -> Option<usize> {
-    let is = |at: &usize| pair(all[*at].text).is_some_and(|(name, _)| name == service.key);
-    match job {
-        Some(job) => key(all, job, service.key),
-        None => top(all).find(is),
-    }
+/// Key and value of the variables of a job, or of the top.
+fn block(service: &Service, yaml: &Yaml<'_>, job: Option<Id>) -> Option<(Id, Id)> {
+    yaml.key(job.or(yaml.tops.first().copied())?, service.key)
 }
 
 /// Where a block sets `variable`.
-fn in_block(
-    service: &Service,
-    all: &[YamlLine<'_>],
-    head: usize,
-    variable: &str,
-) -> Vec<FoundValue> {
-    let mine = keys(all, head).into_iter().filter_map(|at| {
-        let (_, value) = pair(all[at].text).filter(|(name, _)| name == variable)?;
-        let text = scalar(value);
-        let replaced = match service.expands {
-            true => text.replace("$$", "").contains('$'),
-            false => text.contains("${{"),
+fn in_block(service: &Service, yaml: &Yaml<'_>, map: Id, variable: &str) -> Vec<FoundValue> {
+    let mine = yaml.pairs(map).filter(|(key, _)| yaml.scalar(*key) == Some(variable));
+    mine.map(|(key, at)| {
+        let text = yaml.scalar(at).unwrap_or_default();
+        let (text, replaced) = match service.expands {
+            true => (text.replace("$$", "$"), text.replace("$$", "").contains('$')),
+            false => (text.to_owned(), text.contains("${{")),
         };
-        let text = if service.expands { text.replace("$$", "$") } else { text };
-        let certain = is_plain_scalar(value) && !spans(all, at) && !replaced;
-        Some(FoundValue { certain, ..FoundValue::set(all[at].at, text) })
-    });
-    mine.collect()
+        let certain = yaml.is_plain(at) && !yaml.is_null(at) && !replaced;
+        FoundValue { certain, ..FoundValue::set(yaml.nodes[key].line, text) }
+    })
+    .collect()
 }
 
 /// Where a step of the job sets it: inside of the job, and not in its own block.
-fn in_steps(
-    service: &Service,
-    all: &[YamlLine<'_>],
-    job: usize,
-    variable: &str,
-) -> Vec<FoundValue> {
-    let own = block(service, all, Some(job));
-    let inside = (job + 1..).take(children(all, job).len());
-    let heads = inside.filter(|at| Some(*at) != own && step_block(service, all[*at].text));
-    heads
-        .flat_map(|head| {
-            let reach = Reach::Inside { line: number(all[head].at) };
-            let found = in_block(service, all, head, variable).into_iter();
+fn in_steps(service: &Service, yaml: &Yaml<'_>, job: Id, variable: &str) -> Vec<FoundValue> {
+    let is_block =
+        |key: Id| yaml.nodes[key].parent != Some(job) && yaml.scalar(key) == Some(service.key);
+    yaml.pairs_below(job)
+        .filter(|(key, _)| is_block(*key))
+        .flat_map(|(key, map)| {
+            let reach = Reach::Inside { line: number(yaml.nodes[key].line) };
+            let found = in_block(service, yaml, map, variable).into_iter();
             found.map(move |found| FoundValue { reach, ..found })
         })
         .collect()
 }
 
-/// Whether a line of a step begins its block of variables.
-fn step_block(service: &Service, text: &str) -> bool {
-    pair(text).is_some_and(|(name, value)| name == service.key && value.is_empty())
-}
-
 /// Where the job `part`, or the top of the file, sets `variable`; the last one counts. What a step sets comes first.
 fn find(service: &Service, text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
-    let Ok(all) = plain_lines(text) else { return Vec::new() };
-    let jobs = jobs(service, &all);
-    let of_top = || match block(service, &all, None) {
-        Some(head) => in_block(service, &all, head, variable),
-        None => Vec::new(),
+    let Ok(yaml) = Yaml::read_plain(text) else { return Vec::new() };
+    let jobs = jobs(service, &yaml);
+    let of = |job| {
+        let block = block(service, &yaml, job);
+        block.map_or_else(Vec::new, |(_, map)| in_block(service, &yaml, map, variable))
     };
-    let Some(part) = part else { return of_top() };
-    let Ok(job) = choose("job", &jobs, |job| &job.name, Some(part)) else { return Vec::new() };
-    let mut found = in_steps(service, &all, job.at, variable);
-    let own = block(service, &all, Some(job.at));
-    let own = own.map_or_else(Vec::new, |head| in_block(service, &all, head, variable));
-    found.extend(if own.is_empty() { of_top() } else { own });
+    let Some(part) = part else { return of(None) };
+    let Ok(job) = choose("job", &jobs, |job| job.name, Some(part)) else { return Vec::new() };
+    let mut found = in_steps(service, &yaml, job.map, variable);
+    let own = of(Some(job.map));
+    found.extend(if own.is_empty() { of(None) } else { own });
     found
 }
 
@@ -184,16 +157,16 @@ fn line_by_hand(
     text: &str,
     edit: &Edit<'_>,
 ) -> Result<HandLine, EnvironmentError> {
-    let all = plain_lines(text)?;
-    let jobs = jobs(service, &all);
+    let yaml = Yaml::read_plain(text)?;
+    let jobs = jobs(service, &yaml);
     if jobs.is_empty() {
         return Err("there is no job in it that is understood".into());
     }
     let job = match edit.part {
-        Some(_) => Some(choose("job", &jobs, |job| &job.name, edit.part)?.at),
+        Some(_) => Some(choose("job", &jobs, |job| job.name, edit.part)?),
         None => None,
     };
-    if let Some(line) = stronger(service, &all, &jobs, job, edit.variable) {
+    if let Some(line) = stronger(service, &yaml, &jobs, job, edit.variable) {
         return Err(by_hand(line as usize - 1, "what it sets is stronger"));
     }
     let value = edit.value.unwrap_or_default();
@@ -202,42 +175,49 @@ fn line_by_hand(
     }
     let value = if service.expands { value.replace('$', "$$") } else { value.to_owned() };
     let pair_of = format!("{}: {}", edit.variable, quoted(&value));
-    let (key, line) = (service.key, |at: usize| number(all[at].at));
-    let Some(head) = block(service, &all, job) else {
+    let whole = format!("{}: {{{pair_of}}}", service.key);
+    let line = |of: Id| number(yaml.nodes[of].line);
+    let first = |map: Id| yaml.pairs(map).next().map(|(key, _)| line(key));
+    let Some((key, map)) = block(service, &yaml, job.map(|job| job.map)) else {
         // A block of its own: in front of what the job has, or of the jobs.
-        let above = match job {
-            Some(job) => (!children(&all, job).is_empty()).then_some(job + 1),
-            None => (0..=jobs[0].at).rfind(|at| all[*at].indent == 0),
+        let (place, above) = match job {
+            Some(job) => (format!("to the job in line {}", line(job.key)), first(job.map)),
+            None => {
+                // The last key of the top that does not come after the first job.
+                let keys = yaml.pairs(yaml.tops[0]).map(|(key, _)| key);
+                let above = keys.take_while(|key| *key <= jobs[0].key).last();
+                ("at the top of the file".to_owned(), above.map(line))
+            }
         };
-        let place = match job {
-            Some(job) => format!("to the job in line {}", line(job)),
-            None => "at the top of the file".to_owned(),
-        };
-        let text = format!("{key}: {{{pair_of}}}");
-        return Ok(HandLine { text, place, above: above.map(line), replaces: None });
+        return Ok(HandLine { text: whole, place, above, replaces: None });
     };
-    let own = |at: &usize| pair(all[*at].text).is_some_and(|(name, _)| name == edit.variable);
+    let flow = yaml.nodes[map].flow;
+    let mut own = yaml.pairs(map).filter(|(key, _)| yaml.scalar(*key) == Some(edit.variable));
+    // What else stands in braces may be a secret, and is not shown.
+    if flow && own.clone().count() < yaml.pairs(map).count() {
+        return Err(by_hand(yaml.nodes[key].line, NOT_A_BLOCK));
+    }
     Ok(HandLine {
-        text: pair_of,
-        place: format!("below `{key}:` in line {}", line(head)),
-        above: (!children(&all, head).is_empty()).then(|| line(head + 1)),
-        replaces: keys(&all, head).into_iter().rfind(own).map(line),
+        text: if flow { whole } else { pair_of },
+        place: format!("below `{}:` in line {}", service.key, line(key)),
+        above: first(map),
+        replaces: if flow { Some(line(key)) } else { own.next_back().map(|(key, _)| line(key)) },
     })
 }
 
 /// The first line, from 1, that is inside of the place that changes and sets the variable: it is stronger.
 fn stronger(
     service: &Service,
-    all: &[YamlLine<'_>],
-    jobs: &[Job],
-    job: Option<usize>,
+    yaml: &Yaml<'_>,
+    jobs: &[Job<'_>],
+    job: Option<&Job<'_>>,
     variable: &str,
 ) -> Option<u32> {
-    let mut inside = jobs.iter().filter(|one| job.is_none_or(|job| job == one.at));
+    let mut inside = jobs.iter().filter(|one| job.is_none_or(|job| job.map == one.map));
     inside.find_map(|inside| {
-        let own = block(service, all, Some(inside.at)).filter(|_| job.is_none());
-        let own = own.map_or_else(Vec::new, |at| in_block(service, all, at, variable));
-        let steps = in_steps(service, all, inside.at, variable);
+        let own = block(service, yaml, Some(inside.map)).filter(|_| job.is_none());
+        let own = own.map_or_else(Vec::new, |(_, map)| in_block(service, yaml, map, variable));
+        let steps = in_steps(service, yaml, inside.map, variable);
         own.iter().chain(&steps).map(|found| found.line).next()
     })
 }
@@ -280,7 +260,7 @@ mod tests {
         assert_eq!(line(&GITHUB_WORKFLOW, WORKFLOW, "B", Some("lint")), block("env", 15));
         let bare = WORKFLOW.replace("env:\n  LANG: \"a\"\n", "");
         assert_eq!(line(&GITHUB_WORKFLOW, &bare, "B", None), block("env", 2));
-        assert_eq!(line(&GITLAB_CI, &PIPELINE[33..], "B", Some("test")), block("variables", 3));
+        assert_eq!(line(&GITLAB_CI, &PIPELINE[38..], "B", Some("test")), block("variables", 2));
         let replaced = line(&GITHUB_WORKFLOW, WORKFLOW, "LANG", None);
         assert_eq!(replaced, Some(("LANG: \"a\"".to_owned(), Some(3), Some(3))));
         for (variable, part) in [("TZ", None), ("TZ", Some("test")), ("TZ", Some("deploy"))] {

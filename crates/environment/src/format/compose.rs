@@ -1,14 +1,13 @@
 //! compose files: `environment:` of a service. <https://docs.docker.com/reference/compose-file/services/>
 
-use super::yaml::{
-    NOT_A_BLOCK, SPANS, YamlLine, aliases, anchored, by_hand, children, choose, is_yaml, key, keys,
-    lines, not_a_block, pair, quoted, scalar, spans,
-};
+use super::yaml::{Id, Kind, NOT_A_BLOCK, SPANS, Yaml, by_hand, choose, is_yaml, quoted};
+use super::yaml_result::{Env, compose_schema, held};
 use super::{Edit, FoundValue, splice};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
 use crate::error::EnvironmentError;
 use needless_model::Confidence;
+use std::collections::BTreeSet;
 
 /// A service of compose.
 pub static COMPOSE: ConfigFormat = ConfigFormat {
@@ -19,10 +18,7 @@ pub static COMPOSE: ConfigFormat = ConfigFormat {
     find,
     put,
     elsewhere,
-    parts: |text| {
-        let all = lines(text).unwrap_or_default();
-        services(&all).into_iter().map(|service| service.name).collect()
-    },
+    parts,
     is_file: |path, text| {
         is_yaml(path) && text.contains("services:") && !text.contains("containers:")
     },
@@ -45,192 +41,213 @@ pub static COMPOSE: ConfigFormat = ConfigFormat {
     ..DEFAULT
 };
 
-/// How deep aliases may refer to each other.
-const DEEPEST: u32 = 8;
+/// A service: its name, and its value.
+type Service<'y> = (&'y str, Id);
 
-struct ServiceItem {
-    name: String,
-    /// Its line among all.
-    at: usize,
-}
-
-fn services(all: &[YamlLine<'_>]) -> Vec<ServiceItem> {
-    let is_services = |line: &YamlLine<'_>| line.indent == 0 && line.text == "services:";
-    let Some(head) = all.iter().position(is_services) else { return Vec::new() };
-    let is_block = |at: &usize| matches!(pair(all[*at].text), Some((_, "")));
-    let of = |at: usize| pair(all[at].text).map(|(name, _)| ServiceItem { name, at });
-    keys(all, head).into_iter().filter(is_block).filter_map(of).collect()
-}
-
-/// The blocks whose keys a mapping takes over (`<<: *a`), the strongest first.
-fn merged(all: &[YamlLine<'_>], head: usize) -> Vec<usize> {
-    let lines = keys(all, head).into_iter().filter_map(|at| Some((at, pair(all[at].text)?)));
-    let merges = lines.filter(|(_, (key, _))| key == "<<");
-    merges
-        .flat_map(|(at, (_, value))| {
-            aliases(value).into_iter().filter_map(move |name| anchored(all, name, at))
-        })
+fn services<'y>(yaml: &'y Yaml<'_>) -> Vec<Service<'y>> {
+    let all = yaml.tops.first().and_then(|top| yaml.get(*top, "services"));
+    let known = |of: Id| matches!(yaml.nodes[of].kind, Kind::Map(_)) || yaml.is_null(of);
+    let pairs = all.into_iter().flat_map(|all| yaml.pairs(all));
+    pairs
+        .filter(|(_, value)| known(*value))
+        .filter_map(|(key, value)| Some((yaml.scalar(key)?, value)))
         .collect()
 }
 
-/// `environment` of the mapping under line `head`, or of one that it takes over.
-fn environment(all: &[YamlLine<'_>], head: usize, deep: u32) -> Option<usize> {
-    let own = key(all, head, "environment");
-    let deeper = deep.checked_sub(1)?;
-    own.or_else(|| merged(all, head).into_iter().find_map(|base| environment(all, base, deeper)))
+fn parts(text: &str) -> Vec<String> {
+    let names = |yaml: Yaml<'_>| services(&yaml).iter().map(|one| one.0.to_owned()).collect();
+    Yaml::read(text).map(names).unwrap_or_default()
+}
+
+/// A mapping, or the one that an alias means, and those whose keys it takes over (`<<: *a`): the strongest first, each
+/// once.
+fn merged(yaml: &Yaml<'_>, map: Id) -> Vec<Id> {
+    let (mut all, mut seen, mut open) = (Vec::new(), BTreeSet::new(), vec![map]);
+    while let Some(one) = open.pop() {
+        let one = yaml.meant(one);
+        if !seen.insert(one) {
+            continue;
+        }
+        all.push(one);
+        let Some(bases) = yaml.get(one, "<<") else { continue };
+        match yaml.items(bases) {
+            [] => open.push(bases),
+            bases => open.extend(bases.iter().rev()),
+        }
+    }
+    all
+}
+
+/// Key and value of `environment` of a mapping, or of one that it takes over.
+fn environment(yaml: &Yaml<'_>, map: Id) -> Option<(Id, Id)> {
+    merged(yaml, map).into_iter().find_map(|map| yaml.key(map, "environment"))
 }
 
 /// A variable of a service.
 struct Variable {
-    /// Its line among all.
-    at: usize,
     name: String,
     value: Option<String>,
+    /// Its key, or the item of the list that holds both.
+    key: Id,
+    /// Its value, or the same item.
+    at: Id,
     /// Whether it stands under the service's own `environment`.
     own: bool,
 }
 
-/// The variables under line `head`, a mapping or a list, the strongest last.
-fn variables(all: &[YamlLine<'_>], head: usize, own: bool, deep: u32) -> Vec<Variable> {
-    let Some(deeper) = deep.checked_sub(1) else { return Vec::new() };
-    if let Some((_, value)) = pair(all[head].text).filter(|(_, value)| value.starts_with('*')) {
-        let from = aliases(value).into_iter().filter_map(|name| anchored(all, name, head));
-        return from.flat_map(|at| variables(all, at, false, deeper)).collect();
-    }
+/// The variables of a service, the strongest last.
+fn variables(yaml: &Yaml<'_>, service: Id) -> Vec<Variable> {
+    let Some((_, env)) = environment(yaml, service) else { return Vec::new() };
+    let here = yaml.key(service, "environment").is_some();
     let undo = |value: &str| value.replace("$$", "$");
-    let bases = merged(all, head).into_iter().rev();
-    let mut found: Vec<Variable> = bases.flat_map(|at| variables(all, at, false, deeper)).collect();
-    for (line, at) in children(all, head).iter().zip(head + 1..) {
-        let (name, value) = if line.item {
-            let text = scalar(line.text);
-            match text.split_once('=') {
-                Some((name, value)) => (name.to_owned(), Some(undo(value))),
-                None => (text, None),
-            }
-        } else {
-            let Some((name, value)) = pair(line.text).filter(|(name, _)| name != "<<") else {
-                continue;
-            };
-            let value = (!value.is_empty() && value != "null").then(|| undo(&scalar(value)));
-            (name, value)
-        };
-        found.push(Variable { at, name, value, own });
+    let mut found = Vec::new();
+    for block in merged(yaml, env).into_iter().rev() {
+        let own = here && block == env;
+        for (key, at) in yaml.pairs(block) {
+            let Some(name) = yaml.scalar(key).filter(|name| *name != "<<") else { continue };
+            let value = yaml.value(at).map(undo);
+            found.push(Variable { name: name.to_owned(), value, key, at, own });
+        }
+        for &at in yaml.items(block) {
+            let Some(text) = yaml.scalar(at) else { continue };
+            let value = text.split_once('=').map(|(_, value)| undo(value));
+            let name = text.split('=').next().unwrap_or_default().to_owned();
+            found.push(Variable { name, value, key: at, at, own });
+        }
     }
     found
 }
 
-fn of_service(all: &[YamlLine<'_>], service: &ServiceItem) -> Vec<Variable> {
-    let own = key(all, service.at, "environment").is_some();
-    let head = environment(all, service.at, DEEPEST);
-    head.map_or_else(Vec::new, |head| variables(all, head, own, DEEPEST))
-}
-
 /// Where the service `part` (or the only one) sets `variable`. A name without a value takes the value of the
 /// environment of `docker compose`.
-pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
-    let Ok(all) = lines(text) else { return Vec::new() };
-    let services = services(&all);
-    let Ok(service) = choose("service", &services, |service| &service.name, part) else {
+fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
+    let Ok(yaml) = Yaml::read(text) else { return Vec::new() };
+    let services = services(&yaml);
+    let Ok((_, service)) = choose("service", &services, |service| service.0, part) else {
         return Vec::new();
     };
-    let mine = of_service(&all, service).into_iter().filter(|one| one.name == variable);
+    let mine = variables(&yaml, *service).into_iter().filter(|one| one.name == variable);
     mine.map(|one| {
-        let line = &all[one.at];
-        let value = pair(line.text).map_or("", |(_, value)| value);
-        let plain =
-            !line.text.replace("$$", "").contains('$') && !value.starts_with(['&', '*', '!']);
-        let certain = one.value.is_some() && plain && !spans(&all, one.at);
-        FoundValue { certain, ..FoundValue::set(line.at, one.value.unwrap_or_default()) }
+        let replaced = yaml.scalar(one.at).is_some_and(|it| it.replace("$$", "").contains('$'));
+        let certain = one.value.is_some() && !replaced && !yaml.nodes[one.at].tagged;
+        let line = yaml.nodes[one.key].line;
+        FoundValue { certain, ..FoundValue::set(line, one.value.unwrap_or_default()) }
     })
     .collect()
 }
 
 /// What gives a service more variables: a file of them, another service, another compose file.
 fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
-    const KEYS: [&str; 2] = ["env_file", "extends"];
-    let all = lines(text).ok()?;
-    let services = services(&all);
-    let service = choose("service", &services, |service| &service.name, part).ok()?;
-    let own = keys(&all, service.at).into_iter().map(|at| &all[at]);
-    let top = all.iter().filter(|line| line.indent == 0);
-    let known = |line: &YamlLine<'_>, keys: &[&'static str]| {
-        let (key, _) = pair(line.text)?;
-        let key = keys.iter().find(|known| **known == key)?;
-        Some((super::number(line.at), *key))
-    };
-    own.filter_map(|line| known(line, &KEYS))
-        .chain(top.filter_map(|line| known(line, &["include"])))
-        .next()
-}
-
-/// The anchor of one of the `blocks` that an alias refers to: what is behind it reaches whoever has that alias.
-fn shared<'a>(all: &[YamlLine<'a>], blocks: impl Iterator<Item = usize>) -> Option<&'a str> {
-    let value =
-        |line: &YamlLine<'_>| pair(line.text).map_or(line.text, |(_, value)| value).to_owned();
-    let used = |name: &str| all.iter().any(|line| aliases(&value(line)).contains(&name));
-    blocks.filter_map(|at| all[at].anchor).find(|name| used(name))
+    let yaml = Yaml::read(text).ok()?;
+    let services = services(&yaml);
+    let (_, service) = choose("service", &services, |service| service.0, part).ok()?;
+    let top = *yaml.tops.first()?;
+    let known = [(*service, "env_file"), (*service, "extends"), (top, "include")];
+    let found = known.iter().filter_map(|(of, name)| Some((yaml.key(*of, name)?.0, *name)));
+    found.map(|(key, name)| (super::number(yaml.nodes[key].line), name)).next()
 }
 
 /// # Errors
 /// When the service does not exist, its `environment` is written in a way that is not understood, or other services
 /// share it.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    let all = lines(text)?;
-    let services = services(&all);
-    let service = choose("service", &services, |service| &service.name, edit.part)?;
-    let found = of_service(&all, service);
+fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+    let yaml = Yaml::read(text)?;
+    let services = services(&yaml);
+    let service = choose("service", &services, |service| service.0, edit.part)?.1;
+    let own = yaml.key(service, "environment");
+    let found = variables(&yaml, service);
     let mine = found.iter().rfind(|one| one.name == edit.variable);
-    let head = key(&all, service.at, "environment");
-    let shared = shared(&all, std::iter::once(service.at).chain(head));
-    let by_hand = |at: usize, why: &str| Err(by_hand(all[at].at, why));
-    if let Some(at) = not_a_block(&all, service.at, false)
-        .or_else(|| head.and_then(|head| not_a_block(&all, head, true)))
-    {
-        return by_hand(at, NOT_A_BLOCK);
+    refuse(&yaml, service, own, mine, edit)?;
+    let (name, value) = (edit.variable, edit.value.map(dollars));
+    let pair = |value: &str| format!("{name}: {}", quoted(value));
+    let item = |value: &str| quoted(&format!("{name}={value}"));
+    let list = own.is_some_and(|(_, env)| matches!(yaml.nodes[env].kind, Kind::List(_)));
+    let own_one = mine.filter(|one| one.own);
+    let (block, new) = match (value.as_deref(), own, own_one) {
+        (None, ..) => {
+            let Some(one) = mine else { return Ok(text.to_owned()) };
+            if found.len() == 1 {
+                return Err("it is the only variable there: remove `environment` by hand".into());
+            }
+            let block = Env::Of(own.map_or(service, |own| own.1));
+            (block, yaml.without(yaml.nodes[one.key].line, one.at))
+        }
+        (Some(value), None, _) => {
+            let first = yaml.pairs(service).next().ok_or("the service is empty")?.0;
+            let (line, pad) = (yaml.nodes[first].line, " ".repeat(yaml.nodes[first].column));
+            let lines = [format!("{pad}environment:"), format!("{pad}  {}", pair(value))];
+            (Env::New(service, "environment"), splice(text, line, line, &lines))
+        }
+        (Some(value), Some((_, env)), Some(one)) => {
+            let new = if list { item(value) } else { quoted(value) };
+            (Env::Of(env), yaml.with_value(one.key, one.at, &new)?)
+        }
+        (Some(value), Some((key, env)), None) => {
+            let first = yaml.pairs(env).next().map(|(key, _)| yaml.nodes[key].column);
+            let first = first.or_else(|| yaml.dash(env)).unwrap_or(yaml.nodes[key].column + 2);
+            let (line, pad) = (yaml.nodes[key].line + 1, " ".repeat(first));
+            let new = if list { format!("- {}", item(value)) } else { pair(value) };
+            (Env::Of(env), splice(text, line, line, &[pad + &new]))
+        }
+    };
+    held(&yaml, new, block, edit, value.as_deref(), compose_schema)
+}
+
+/// A value as Compose reads it back: `$` begins another variable.
+fn dollars(value: &str) -> String {
+    value.replace('$', "$$")
+}
+
+/// Refuses what is not written line by line, and what others share or give. `env` is the service's own `environment`.
+fn refuse(
+    yaml: &Yaml<'_>,
+    service: Id,
+    env: Option<(Id, Id)>,
+    mine: Option<&Variable>,
+    edit: &Edit<'_>,
+) -> Result<(), EnvironmentError> {
+    let by_hand = |of: Id, why: &str| Err(by_hand(yaml.nodes[of].line, why));
+    let odd = |of: Id| yaml.nodes[of].flow || yaml.nodes[of].tagged;
+    if edit.value.is_none() && mine.is_none() {
+        return Ok(());
     }
-    if let Some(one) = mine.filter(|one| one.own && spans(&all, one.at)) {
-        return by_hand(one.at, SPANS);
+    if odd(service) {
+        return by_hand(service, NOT_A_BLOCK);
     }
-    if let Some(name) = shared.filter(|_| edit.value.is_some() || mine.is_some()) {
-        return by_hand(service.at, &format!("others share it (*{name})"));
+    let at = mine.filter(|one| one.own).map_or(env.map_or(service, |env| env.1), |one| one.at);
+    if let Some(name) = yaml.shared(at) {
+        let line = yaml.nodes[service].parent.and_then(|all| {
+            yaml.pairs(all).find(|(_, value)| *value == service).map(|(key, _)| key)
+        });
+        return by_hand(line.unwrap_or(service), &format!("others share it (*{name})"));
     }
-    let old = mine.filter(|one| one.own).map(|one| all[one.at].at);
-    let Some(value) = edit.value else {
-        let Some(at) = old else {
-            let Some(other) = mine else { return Ok(text.to_owned()) };
-            return by_hand(other.at, "it is taken from there");
+    let Some((key, env)) = env else {
+        return match (mine, environment(yaml, service)) {
+            (Some(other), _) if edit.value.is_none() => {
+                by_hand(other.key, "it is taken from there")
+            }
+            (_, Some((other, _))) => {
+                by_hand(other, "its `environment` is taken from there, all of it or nothing")
+            }
+            _ => Ok(()),
         };
-        if found.len() == 1 {
-            return Err("it is the only variable there: remove `environment` by hand".into());
-        }
-        return Ok(splice(text, at, at + 1, &[]));
     };
-    let value = value.replace('$', "$$");
-    let Some(head) = head else {
-        if let Some(other) = environment(&all, service.at, DEEPEST) {
-            return by_hand(other, "its `environment` is taken from there, all of it or nothing");
-        }
-        let first = children(&all, service.at).first();
-        let Some(first) = first else { return Err("the service is empty".into()) };
-        let pad = " ".repeat(first.indent);
-        let new =
-            [format!("{pad}environment:"), format!("{pad}  {}: {}", edit.variable, quoted(&value))];
-        return Ok(splice(text, first.at, first.at, &new));
-    };
-    let line = &all[head];
-    if pair(line.text).is_some_and(|(_, value)| !value.is_empty()) {
-        return by_hand(head, "`environment` in one line is not changed automatically");
+    if let Some(other) = mine.filter(|one| !one.own && edit.value.is_none()) {
+        return by_hand(other.key, "it is taken from there");
     }
-    let inside = children(&all, head);
-    let (item, column) = inside.first().map_or((false, line.column + 2), |l| (l.item, l.indent));
-    let pad = " ".repeat(column);
-    let new = if item {
-        format!("{pad}- {}", quoted(&format!("{}={value}", edit.variable)))
-    } else {
-        format!("{pad}{}: {}", edit.variable, quoted(&value))
-    };
-    let (from, to) = old.map_or((line.at + 1, line.at + 1), |at| (at, at + 1));
-    Ok(splice(text, from, to, &[new]))
+    if yaml.in_line(key, env) {
+        return by_hand(key, "`environment` in one line is not changed automatically");
+    }
+    if odd(env) {
+        return by_hand(env, NOT_A_BLOCK);
+    }
+    match mine.filter(|one| one.own) {
+        Some(one) if one.key == one.at && (odd(one.at) || yaml.spans(one.key, one.at)) => {
+            by_hand(one.at, NOT_A_BLOCK)
+        }
+        Some(one) if yaml.spans(one.key, one.at) => by_hand(one.key, SPANS),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use super::wrapper::WRAPPER;
 use super::{FoundValue, cron_job, cron_table};
+use crate::activation::{WorkerQuery, newest};
 use crate::channel::{Channel, Launcher};
 use crate::config_format::{
     CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, FilePath, LocationQuery,
 };
 use crate::crontab::{tables, text, user_of};
-use crate::restart::{WorkerQuery, newest};
 use crate::sources::Sources;
 use crate::way::How;
 use cron_job::{FoundJob, job_of};

@@ -2,6 +2,7 @@
 //! variable, its first line the value.
 
 use super::{Edit, FoundValue};
+use crate::activation::{Activation, Supervisor};
 use crate::channel::{Channel, Launcher};
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
@@ -58,7 +59,7 @@ fn location(query: &LocationQuery<'_>, dir: &str) -> Option<ConfigLocation> {
             let why = format!("{run} starts it with the variables of that directory");
             let file = format!("{env}/{}", query.variable);
             let location = ConfigLocation::new(&ENVDIR, file, why, Confidence::High);
-            location.restart(&restart_of_run_script(query, dir))
+            location.activation(restart_of_run_script(query, dir))
         }
         Err(why) => {
             let why = format!("{run} starts it with the variables of a directory, {why}");
@@ -67,16 +68,17 @@ fn location(query: &LocationQuery<'_>, dir: &str) -> Option<ConfigLocation> {
     })
 }
 
-/// The command with which the supervisor of the run script in `dir` starts its program anew.
-pub(super) fn restart_of_run_script<'d>(query: &LocationQuery<'_>, dir: &'d str) -> Vec<&'d str> {
+/// How the supervisor of the run script in `dir` starts its program anew.
+pub(super) fn restart_of_run_script(query: &LocationQuery<'_>, dir: &str) -> Activation {
     let mut above = query.chain.iter().rev();
     let supervisor = above.find(|info| Launcher::of(info) == Some(Launcher::RunScript));
-    match supervisor.map(|info| info.name()) {
-        Some("runsv") => vec!["sv", "restart", dir],
-        Some("s6-supervise") => vec!["s6-svc", "-r", dir],
-        Some(_) => vec!["svc", "-t", dir],
-        None => Vec::new(),
-    }
+    let by = match supervisor.map(|info| info.name()) {
+        Some("runsv") => Supervisor::Runit,
+        Some("s6-supervise") => Supervisor::S6,
+        Some(_) => Supervisor::Daemontools,
+        None => return Activation::Unknown,
+    };
+    Activation::RunScript(by, dir.to_owned())
 }
 
 /// The directory after the last of `envdir`, `s6-envdir` and `chpst -e` in a script, or why it is not known.

@@ -2,6 +2,7 @@
 
 use super::environment_file::{env_lines, word};
 use super::{Edit, FoundValue, put_line};
+use crate::activation::Activation;
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
@@ -62,7 +63,7 @@ fn of_transient_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<
     let location = ConfigLocation::new(&ENVIRONMENT_D, file, why, confidence);
     Some(
         location
-            .restart(&["systemctl", "--user", "daemon-reload"])
+            .activation(Activation::DaemonReload { user: true })
             .caveat("It reaches every unit of the user that is started from now on."),
     )
 }

@@ -3,7 +3,7 @@
 //! <https://helm.sh/docs/chart_template_guide/values_files/>
 
 use super::kubernetes::{found_in, written};
-use super::yaml::{YamlLine, children, choose, is_yaml, pair, plain_lines, scalar};
+use super::yaml::{Id, Kind, NOT_A_BLOCK, Yaml, by_hand, choose, is_yaml};
 use super::{Edit, FoundValue, number};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
@@ -27,60 +27,50 @@ pub static HELM: ConfigFormat = ConfigFormat {
 const NAMES: [&str; 7] =
     ["env", "envs", "envVars", "environment", "extraEnv", "extraEnvs", "extraEnvVars"];
 
+/// The longest path to a block, bytes: below it nothing is looked for.
+const LONGEST: usize = 200;
+
 struct Block {
     /// The keys that lead to it: "web.env".
     path: String,
-    /// Its line among all.
-    head: usize,
-    is_list: bool,
+    key: Id,
+    value: Id,
 }
 
 /// The blocks of a text. What is below an item of a list is no value of its own.
-fn blocks(all: &[YamlLine<'_>]) -> Vec<Block> {
+fn blocks(yaml: &Yaml<'_>) -> Vec<Block> {
     let mut found = Vec::new();
-    let mut above: Vec<(usize, String, bool)> = Vec::new();
-    for (head, line) in all.iter().enumerate() {
-        above.retain(|(indent, ..)| *indent < line.indent);
-        let Some((key, value)) = pair(line.text) else { continue };
-        let in_list = line.item || above.iter().any(|(_, _, in_list)| *in_list);
-        above.push((line.indent, key.clone(), in_list));
-        if in_list || !NAMES.contains(&key.as_str()) {
-            continue;
+    let mut open: Vec<(Id, String)> = yaml.tops.iter().map(|top| (*top, String::new())).collect();
+    while let Some((map, above)) = open.pop() {
+        for (key, value) in yaml.pairs(map) {
+            let path = format!("{above}{}", yaml.scalar(key).unwrap_or_default());
+            let known = yaml.scalar(key).is_some_and(|key| NAMES.contains(&key));
+            if known && matches!(yaml.nodes[value].kind, Kind::List(_) | Kind::Map(_)) {
+                found.push(Block { path: path.clone(), key, value });
+            }
+            if path.len() < LONGEST {
+                open.push((value, path + "."));
+            }
         }
-        let is_list = match (value, children(all, head).first()) {
-            ("[]", _) => true,
-            ("{}", _) => false,
-            ("", Some(first)) => first.item,
-            _ => continue,
-        };
-        let keys: Vec<&str> = above.iter().map(|(_, key, _)| key.as_str()).collect();
-        found.push(Block { path: keys.join("."), head, is_list });
     }
+    found.sort_by_key(|block| block.key);
     found
 }
 
-/// The lines of the variables of a mapping: those of its own level.
-fn entries<'a, 'b>(all: &'b [YamlLine<'a>], head: usize) -> Vec<&'b YamlLine<'a>> {
-    let inside = children(all, head);
-    let level = inside.first().map_or(0, |line| line.indent);
-    inside.iter().filter(|line| line.indent == level).collect()
-}
-
 /// Where the block `part` (or the only one) sets `variable`.
-pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
-    let Ok(all) = plain_lines(text) else { return Vec::new() };
-    let blocks = blocks(&all);
+fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
+    let Ok(yaml) = Yaml::read_plain(text) else { return Vec::new() };
+    let blocks = blocks(&yaml);
     let Ok(block) = choose("block", &blocks, |block| &block.path, part) else { return Vec::new() };
-    if block.is_list {
-        return found_in(&all, Some(block.head), variable);
+    if let Kind::List(_) = yaml.nodes[block.value].kind {
+        return found_in(&yaml, block.value, variable);
     }
-    let pairs = entries(&all, block.head).into_iter();
-    let mine = pairs.filter_map(|line| Some((line.at, pair(line.text)?)));
-    let mine = mine.filter(|(_, (name, _))| name == variable);
-    mine.map(|(at, (_, value))| {
-        let is_text = !value.is_empty() && !value.starts_with(['!', '|', '>', '{', '[']);
-        let certain = is_text && !value.replace("$$(", "").contains("$(") && !value.contains("{{");
-        FoundValue { certain, ..FoundValue::set(at, scalar(value).replace("$$(", "$(")) }
+    let mine = yaml.pairs(block.value).filter(|(key, _)| yaml.scalar(*key) == Some(variable));
+    mine.map(|(key, at)| {
+        let text = yaml.value(at).unwrap_or_default();
+        let replaced = text.replace("$$(", "").contains("$(") || text.contains("{{");
+        let certain = yaml.is_plain(at) && !yaml.is_null(at) && !replaced;
+        FoundValue { certain, ..FoundValue::set(yaml.nodes[key].line, text.replace("$$(", "$(")) }
     })
     .collect()
 }
@@ -90,8 +80,8 @@ pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundV
 /// # Errors
 /// When there is no such block, or the chart may take the value for a template.
 fn line_by_hand(text: &str, edit: &Edit<'_>) -> Result<HandLine, EnvironmentError> {
-    let all = plain_lines(text)?;
-    let blocks = blocks(&all);
+    let yaml = Yaml::read_plain(text)?;
+    let blocks = blocks(&yaml);
     let names = NAMES.join(", ");
     if blocks.is_empty() {
         return Err(format!(
@@ -104,14 +94,20 @@ fn line_by_hand(text: &str, edit: &Edit<'_>) -> Result<HandLine, EnvironmentErro
     if value.contains("{{") {
         return Err("a chart may take that value for a template".into());
     }
-    let (name, value, head) = (edit.variable, written(value), &all[block.head]);
+    let (name, value) = (edit.variable, written(value));
     let item = format!("{{name: {name}, value: {value}}}");
-    let line = number(head.at);
-    let (key, empty) = pair(head.text).unwrap_or_default();
-    let replaces = last_set(&find(text, name, edit.part));
-    let text = match (block.is_list, empty, replaces) {
-        (true, "[]", _) => format!("{key}: [{item}]"),
-        (false, "{}", _) => format!("{key}: {{{name}: {value}}}"),
+    let (line, of) = (number(yaml.nodes[block.key].line), &yaml.nodes[block.value]);
+    let key = yaml.scalar(block.key).unwrap_or_default();
+    let is_list = matches!(of.kind, Kind::List(_));
+    let own = find(text, name, edit.part);
+    // What else stands in braces may be a secret, and is not shown.
+    if of.flow && yaml.pairs(block.value).count() + yaml.items(block.value).len() > own.len() {
+        return Err(by_hand(of.line, NOT_A_BLOCK));
+    }
+    let replaces = last_set(&own);
+    let text = match (is_list, of.flow, replaces) {
+        (true, true, _) => format!("{key}: [{item}]"),
+        (false, true, _) => format!("{key}: {{{name}: {value}}}"),
         (true, _, Some(_)) => format!("value: {value}"),
         (true, ..) => format!("- {item}"),
         (false, ..) => format!("{name}: {value}"),
@@ -119,8 +115,8 @@ fn line_by_hand(text: &str, edit: &Edit<'_>) -> Result<HandLine, EnvironmentErro
     Ok(HandLine {
         text,
         place: format!("below `{}:` in line {line}", block.path),
-        above: empty.is_empty().then_some(line + 1),
-        replaces: if empty.is_empty() { replaces } else { Some(line) },
+        above: (!of.flow).then_some(line + 1),
+        replaces: if of.flow { Some(line) } else { replaces },
     })
 }
 

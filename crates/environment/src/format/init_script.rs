@@ -1,6 +1,7 @@
 //! Files that init scripts source: /etc/default/NAME, /etc/sysconfig/NAME, and /etc/conf.d/NAME of OpenRC.
 
 use super::shell;
+use crate::activation::Activation;
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::sources::Sources;
@@ -59,11 +60,8 @@ fn openrc(query: &LocationQuery<'_>, service: &str) -> ConfigLocation {
     let why = format!("OpenRC starts {service} with what this file exports, and clears the rest");
     let known = query.root.read(&format!("/etc/init.d/{service}")).is_ok();
     let confidence = if known { Confidence::High } else { Confidence::Low };
-    ConfigLocation::new(&DEFAULTS, file, why, confidence).restart(&[
-        "rc-service",
-        service,
-        "restart",
-    ])
+    ConfigLocation::new(&DEFAULTS, file, why, confidence)
+        .activation(Activation::InitScript { name: service.to_owned(), openrc: true })
 }
 
 /// The file of the init script that started the daemon: the script names the program, and a file that holds its pid.
@@ -108,7 +106,8 @@ fn init_script(query: &LocationQuery<'_>) -> Option<ConfigLocation> {
                  the rest"
             );
             let location = ConfigLocation::new(&DEFAULTS, file, why, confidence);
-            return Some(location.restart(&["service", name, "restart"]));
+            let name = name.clone();
+            return Some(location.activation(Activation::InitScript { name, openrc: false }));
         }
     }
     let why = format!(

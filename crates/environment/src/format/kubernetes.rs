@@ -1,17 +1,12 @@
 //! Kubernetes manifests: `env` of a container. A value has to be a string.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/>
 
-mod object;
-
-use super::yaml::{
-    NOT_A_BLOCK, SPANS, YamlLine, by_hand, children, choose, has_plain_key, is_plain_scalar,
-    is_yaml, pair, plain_lines, quoted, scalar, spans,
-};
-use super::{Edit, FoundValue, splice};
+use super::yaml::{Id, Kind, NOT_A_BLOCK, PUT_IN, SPANS, Yaml, by_hand, choose, is_yaml, quoted};
+use super::yaml_result::{Env, held, kubernetes_schema};
+use super::{Edit, FoundValue, number, splice};
 use crate::config_format::{ConfigFormat, DEFAULT};
 use crate::error::EnvironmentError;
-pub(crate) use object::ManifestObject;
-use object::object;
+use std::collections::BTreeMap;
 
 /// A Kubernetes manifest.
 pub static KUBERNETES: ConfigFormat = ConfigFormat {
@@ -28,51 +23,47 @@ pub static KUBERNETES: ConfigFormat = ConfigFormat {
     ..DEFAULT
 };
 
-struct ContainerItem<'a> {
+struct Container {
     /// Its name; with the kind and the name of its object where the text has several containers of that name.
     label: String,
     name: String,
-    /// The line of its list: `containers:`.
-    list: usize,
-    /// The first line of its item.
-    head: YamlLine<'a>,
-    own: Vec<YamlLine<'a>>,
-    env: Option<usize>,
+    /// Its list, the value of `containers:`.
+    list: Id,
+    item: Id,
+    /// Key and value of `env`.
+    env: Option<(Id, Id)>,
 }
 
 /// Items of `containers:` and `initContainers:`, in any document of the text.
-fn containers<'a>(all: &[YamlLine<'a>]) -> Vec<ContainerItem<'a>> {
-    let mut found = Vec::new();
-    let lists = all.iter().enumerate();
-    let lists = lists.filter(|(_, l)| matches!(l.text, "containers:" | "initContainers:"));
-    for (list, _) in lists {
-        let inside = children(all, list);
-        for (at, item) in items(inside) {
-            // The item's first line and those below it, as one mapping.
-            let mut own = vec![YamlLine { item: false, indent: item.column, ..item.clone() }];
-            own.extend(inside[at + 1..].iter().take_while(|l| l.indent > item.indent).cloned());
-            let key = |wanted: &str| {
-                own.iter().position(|l| {
-                    l.indent == item.column
-                        && !l.item
-                        && pair(l.text).is_some_and(|(key, _)| key == wanted)
-                })
-            };
-            let name = key("name").and_then(|at| pair(own[at].text));
-            let name = name.map(|(_, value)| scalar(value)).unwrap_or_default();
-            let env = key("env");
-            let label = name.clone();
-            found.push(ContainerItem { label, name, list, head: item.clone(), own, env });
-        }
-    }
-    let names: Vec<String> = found.iter().map(|container| container.name.clone()).collect();
-    for container in &mut found {
-        let same = names.iter().filter(|name| **name == container.name).count();
-        if let Some(object) = object(all, container.list).filter(|_| same > 1) {
+fn containers(yaml: &Yaml<'_>) -> Vec<Container> {
+    let is_list = |key: Id| matches!(yaml.scalar(key), Some("containers" | "initContainers"));
+    let pairs = yaml.tops.iter().flat_map(|top| yaml.pairs_below(*top));
+    let lists = pairs.filter(|(key, _)| is_list(*key)).map(|(_, list)| list);
+    let items = lists.flat_map(|list| yaml.items(list).iter().map(move |item| (list, *item)));
+    let of = |(list, item): (Id, Id)| {
+        let name = yaml.get(item, "name").and_then(|name| yaml.scalar(name)).unwrap_or_default();
+        let name = name.trim_end().to_owned();
+        Container { label: name.clone(), name, list, item, env: yaml.key(item, "env") }
+    };
+    let mut found: Vec<Container> = items.map(of).collect();
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    found.iter().for_each(|one| *times.entry(one.name.clone()).or_default() += 1);
+    for container in found.iter_mut().filter(|one| times[&one.name] > 1) {
+        if let Some(object) = object(yaml, container.list) {
             container.label = format!("{}/{}/{}", object.kind, object.name, container.name);
         }
     }
     found
+}
+
+/// The object that a list of containers belongs to.
+pub(crate) struct ManifestObject {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) namespace: Option<String>,
+    /// The keys from the object to the list, the list's own among them: `spec`, `template`, `spec`, `containers`.
+    pub(crate) path: Vec<String>,
 }
 
 /// A container as a patch names it.
@@ -95,164 +86,148 @@ pub(crate) fn named(
     part: Option<&str>,
 ) -> Result<NamedContainer, EnvironmentError> {
     no_template(text)?;
-    let all = plain_lines(text)?;
-    let containers = containers(&all);
+    let yaml = Yaml::read_plain(text)?;
+    let containers = containers(&yaml);
     let container = choose("container", &containers, |container| &container.label, part)?;
-    of_blocks(container)?;
-    let object = object(&all, container.list)
+    of_block(&yaml, container.item)?;
+    let object = object(&yaml, container.list)
         .ok_or("the object of that container has no kind, apiVersion or name")?;
-    let set = variables(&container.own, container.env);
+    let set = variables(&yaml, container.env.map(|env| env.1));
     let from_elsewhere = set.iter().any(|v| v.name == variable && v.value.is_none());
     let list = containers.iter().filter(|one| one.list == container.list);
     let all = list.map(|one| one.name.clone()).collect();
     Ok(NamedContainer { object, name: container.name.clone(), all, from_elsewhere })
 }
 
-fn items<'a, 'b>(inside: &'b [YamlLine<'a>]) -> impl Iterator<Item = (usize, &'b YamlLine<'a>)> {
-    let column = inside.first().map_or(0, |line| line.indent);
-    inside.iter().enumerate().filter(move |(_, line)| line.item && line.indent == column)
+/// The object around a list of containers: a document, or an item of a `List`.
+fn object(yaml: &Yaml<'_>, list: Id) -> Option<ManifestObject> {
+    let (mut path, mut top) = (Vec::new(), list);
+    while let Some(above) = yaml.nodes[top].parent {
+        if let Kind::List(_) = yaml.nodes[above].kind {
+            let map = yaml.nodes[above].parent?;
+            yaml.get(map, "items").filter(|items| *items == above)?;
+            break;
+        }
+        let (key, _) = yaml.pairs(above).find(|(_, value)| *value == top)?;
+        path.insert(0, yaml.scalar(key)?.to_owned());
+        top = above;
+    }
+    let text = |of: Id, key: &str| Some(yaml.value(yaml.get(of, key)?)?.to_owned());
+    let metadata = yaml.get(top, "metadata")?;
+    Some(ManifestObject {
+        api_version: text(top, "apiVersion")?,
+        kind: text(top, "kind")?,
+        name: text(metadata, "name")?,
+        namespace: text(metadata, "namespace"),
+        path,
+    })
 }
 
-/// A variable of `env:`.
-struct Variable {
-    name: String,
-    from: usize,
-    to: usize,
-    /// The line of its value, with column and value.
-    value: Option<(usize, usize, String)>,
-    /// Whether it refers to no other variable.
-    certain: bool,
-    /// Whether its value is not on one line.
-    spans: bool,
+/// A variable of `env`.
+struct Variable<'y> {
+    name: &'y str,
+    item: Id,
+    /// Key and value of its value.
+    value: Option<(Id, Id)>,
     /// Whether it is a block with a name that is understood.
     understood: bool,
-    column: usize,
 }
 
-/// The name in an item in flow style: `{name: A, value: b}`.
-fn flow_name(text: &str) -> Option<String> {
-    let inside = text.strip_prefix('{')?.trim_end_matches('}');
-    let mut pairs = inside.split(',').filter_map(|one| pair(one.trim()));
-    pairs.find_map(|(key, value)| (key == "name").then(|| scalar(value)))
-}
-
-/// The variables of the list under line `head` of `own`.
-fn variables(own: &[YamlLine<'_>], head: Option<usize>) -> Vec<Variable> {
-    let Some(head) = head else { return Vec::new() };
-    let inside = children(own, head);
-    let mut found = Vec::new();
-    for (at, item) in items(inside) {
-        let rest: Vec<_> = inside[at + 1..].iter().take_while(|l| l.indent > item.indent).collect();
-        let below = (at + 1..).zip(rest.iter().copied());
-        let below = below.filter(|(_, line)| line.indent == item.column && !line.item);
-        let own: Vec<_> = std::iter::once((at, item)).chain(below).collect();
-        let key = |wanted: &str| {
-            let mut keys = own.iter().filter_map(|(at, line)| Some((*at, *line, pair(line.text)?)));
-            keys.find(|(_, _, (key, _))| key == wanted)
-                .map(|(at, line, (_, value))| (at, line, value))
-        };
-        let (name, value) = (key("name"), key("value"));
-        let named = name.is_some_and(|(at, _, name)| is_plain_scalar(name) && !spans(inside, at));
-        let over_lines = value.is_some_and(|(at, ..)| spans(inside, at));
-        let plain = value.is_some_and(|(.., v)| !v.replace("$$(", "").contains("$("));
-        found.push(Variable {
-            name: name
-                .map(|(.., name)| scalar(name))
-                .or_else(|| flow_name(item.text))
-                .unwrap_or_default(),
-            from: item.at,
-            to: rest.last().map_or(item.to, |line| line.to),
-            certain: plain && !over_lines,
-            spans: over_lines,
-            understood: named && own.iter().all(|(_, line)| has_plain_key(line.text)),
-            value: value
-                .map(|(_, line, value)| (line.at, line.column, scalar(value).replace("$$(", "$("))),
-            column: item.column,
-        });
-    }
-    found
+/// The variables of a list.
+fn variables<'y>(yaml: &'y Yaml<'_>, list: Option<Id>) -> Vec<Variable<'y>> {
+    let of = |&item: &Id| {
+        let name = yaml.key(item, "name");
+        let named = name.is_some_and(|(key, at)| yaml.is_plain(at) && !yaml.spans(key, at));
+        Variable {
+            name: name.and_then(|(_, name)| yaml.scalar(name)).unwrap_or_default(),
+            item,
+            value: yaml.key(item, "value"),
+            understood: named && of_block(yaml, item).is_ok(),
+        }
+    };
+    list.map_or_else(Vec::new, |list| yaml.items(list).iter().map(of).collect())
 }
 
 /// Where the container `part` (or the only one) sets `variable`.
-pub(crate) fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
-    let Ok(all) = plain_lines(text) else { return Vec::new() };
-    let all = containers(&all);
+fn find(text: &str, variable: &str, part: Option<&str>) -> Vec<FoundValue> {
+    let text = Yaml::template(text);
+    let Ok(yaml) = Yaml::read_plain(&text) else { return Vec::new() };
+    let all = containers(&yaml);
     let Ok(container) = choose("container", &all, |container| &container.label, part) else {
         return Vec::new();
     };
-    found_in(&container.own, container.env, variable)
+    container.env.map_or_else(Vec::new, |env| found_in(&yaml, env.1, variable))
 }
 
-/// Where the list under line `head` of `own` sets `variable`.
-pub(super) fn found_in(
-    own: &[YamlLine<'_>],
-    head: Option<usize>,
-    variable: &str,
-) -> Vec<FoundValue> {
-    let mine = variables(own, head).into_iter().filter(|v| v.name == variable);
+/// Where a list sets `variable`.
+pub(super) fn found_in(yaml: &Yaml<'_>, list: Id, variable: &str) -> Vec<FoundValue> {
+    let mine = variables(yaml, Some(list)).into_iter().filter(|v| v.name == variable);
     mine.map(|variable| match variable.value {
-        Some((at, _, value)) => {
-            FoundValue { certain: variable.certain, ..FoundValue::set(at, value) }
+        Some((key, at)) => {
+            let text = yaml.value(at).unwrap_or_default();
+            let certain = variable.understood
+                && yaml.is_plain(at)
+                && !text.contains(PUT_IN)
+                && !text.replace("$$(", "").contains("$(");
+            let line = yaml.nodes[key].line;
+            FoundValue { certain, ..FoundValue::set(line, text.replace("$$(", "$(")) }
         }
-        None => FoundValue { certain: false, ..FoundValue::set(variable.from, "") },
+        None => {
+            FoundValue { certain: false, ..FoundValue::set(yaml.nodes[variable.item].line, "") }
+        }
     })
     .collect()
 }
 
 /// A list of ConfigMaps and Secrets whose entries become variables.
 fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
-    let all = plain_lines(text).ok()?;
-    let all = containers(&all);
+    let yaml = Yaml::read_plain(text).ok()?;
+    let all = containers(&yaml);
     let container = choose("container", &all, |container| &container.label, part).ok()?;
-    let column = container.head.column;
-    let line = container.own.iter().find(|line| {
-        let key = pair(line.text).map(|(key, _)| key);
-        line.indent == column && key.as_deref() == Some("envFrom")
-    });
-    line.map(|line| (super::number(line.at), "envFrom"))
+    let (key, _) = yaml.key(container.item, "envFrom")?;
+    Some((number(yaml.nodes[key].line), "envFrom"))
 }
 
 /// # Errors
 /// When the container does not exist, its `env` is not understood, the variable comes from elsewhere (`valueFrom`), or
 /// the text is a template.
-pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     no_template(text)?;
-    let all = plain_lines(text)?;
-    let all = containers(&all);
+    let yaml = Yaml::read_plain(text)?;
+    let all = containers(&yaml);
     let container = choose("container", &all, |container| &container.label, edit.part)?;
-    of_blocks(container)?;
-    if let Some(head) = container.env {
-        if container.own[head].at == container.head.at && edit.value.is_some() {
-            let set = variables(&container.own, container.env);
-            if set.iter().all(|v| v.name != edit.variable) {
-                return Err("`env` is the container's first key: edit it by hand".into());
-            }
-        }
-        return put_in(text, &container.own, head, edit);
+    of_block(&yaml, container.item)?;
+    if let Some((key, list)) = container.env {
+        return put_in(&yaml, key, list, edit);
     }
     let Some(value) = edit.value else { return Ok(text.to_owned()) };
-    let end = container.own.last().map_or(container.head.to, |line| line.to);
     // After the first line of the item, which may have a block of its own.
-    let next = container.own.iter().skip(1).find(|line| line.indent == container.head.column);
-    let at = next.map_or(end, |line| line.at);
-    let pad = " ".repeat(container.head.column);
-    let [name, value] = item(&pad, edit.variable, value);
-    Ok(splice(text, at, at, &[format!("{pad}env:"), name, value]))
+    let mut keys = yaml.pairs(container.item).map(|(key, _)| &yaml.nodes[key]);
+    let column = keys.next().map_or(0, |first| first.column);
+    let at = keys.next().map_or(yaml.last_line(container.item) + 1, |next| next.line);
+    let pad = " ".repeat(column);
+    let [name, item] = item(&pad, edit.variable, value);
+    let new = splice(text, at, at, &[format!("{pad}env:"), name, item]);
+    let (block, value) = (Env::New(container.item, "env"), dollars(value));
+    held(&yaml, new, block, edit, Some(&value), kubernetes_schema)
 }
 
-/// Refuses a container that is not a block of keys: nothing can be added below it, and not all of its keys are known.
-fn of_blocks(container: &ContainerItem<'_>) -> Result<(), EnvironmentError> {
-    let own =
-        container.own.iter().filter(|line| line.indent == container.head.column && !line.item);
-    match own.clone().find(|line| !has_plain_key(line.text)) {
-        Some(line) => Err(by_hand(line.at, NOT_A_BLOCK)),
-        None => Ok(()),
+/// Refuses what is not a block of keys.
+fn of_block(yaml: &Yaml<'_>, map: Id) -> Result<(), EnvironmentError> {
+    let node = &yaml.nodes[map];
+    match matches!(node.kind, Kind::Map(_)) && !node.flow && !node.tagged {
+        true => Ok(()),
+        false => Err(by_hand(node.line, NOT_A_BLOCK)),
     }
 }
 
 /// A value as Kubernetes reads it back: `$(X)` would be another variable.
 pub(super) fn written(value: &str) -> String {
-    quoted(&value.replace("$(", "$$("))
+    quoted(&dollars(value))
+}
+
+fn dollars(value: &str) -> String {
+    value.replace("$(", "$$(")
 }
 
 /// The lines of a variable in a list.
@@ -277,57 +252,43 @@ fn no_template(text: &str) -> Result<(), EnvironmentError> {
     }
 }
 
-/// The change in the list under line `head` of `own`.
-fn put_in(
-    text: &str,
-    own: &[YamlLine<'_>],
-    head: usize,
-    edit: &Edit<'_>,
-) -> Result<String, EnvironmentError> {
-    let found = variables(own, Some(head));
-    let odd = found.iter().find(|v| !v.understood).map(|v| v.from);
-    let no_item = children(own, head).first().filter(|line| !line.item).map(|line| line.at);
-    if let Some(at) = odd.or(no_item) {
-        return Err(by_hand(at, NOT_A_BLOCK));
-    }
+/// The change in a list, which stands under `key`.
+fn put_in(yaml: &Yaml<'_>, key: Id, list: Id, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+    let line = |of: Id| yaml.nodes[of].line;
+    let found = variables(yaml, Some(list));
     let old = found.iter().rfind(|v| v.name == edit.variable);
-    if let Some(old) = old.filter(|old| old.spans) {
-        return Err(by_hand(old.value.as_ref().map_or(old.from, |(at, ..)| *at), SPANS));
+    if edit.value.is_none() && old.is_none() {
+        return Ok(yaml.text.to_owned());
     }
-    let Some(value) = edit.value else {
-        let Some(old) = old else { return Ok(text.to_owned()) };
-        if found.len() == 1 {
+    if yaml.in_line(key, list) {
+        return Err(by_hand(line(key), "`env` in one line is not changed automatically"));
+    }
+    let is_list = matches!(yaml.nodes[list].kind, Kind::List(_)) && !yaml.nodes[list].flow;
+    let odd = found.iter().find(|v| !v.understood).map(|v| v.item);
+    if let Some(odd) = odd.or(Some(list).filter(|_| !is_list && !yaml.is_null(list))) {
+        return Err(by_hand(line(odd), NOT_A_BLOCK));
+    }
+    let at = old.and_then(|old| old.value);
+    if let Some((key, _)) = at.filter(|(key, at)| yaml.spans(*key, *at)) {
+        return Err(by_hand(line(key), SPANS));
+    }
+    let new = match (edit.value, old, at) {
+        (None, Some(_), _) if found.len() == 1 => {
             return Err("it is the only variable there: remove `env` by hand".into());
         }
-        return Ok(splice(text, old.from, old.to, &[]));
+        (None, Some(old), _) => yaml.without(line(old.item), old.item),
+        (Some(value), _, Some((key, at))) => yaml.with_value(key, at, &written(value))?,
+        (Some(_), Some(_), None) => {
+            return Err("the variable is set there in a way that is not understood".into());
+        }
+        (value, ..) => {
+            let pad = " ".repeat(yaml.dash(list).unwrap_or(yaml.nodes[key].column));
+            let end = if is_list { yaml.last_line(list) } else { line(key) } + 1;
+            splice(yaml.text, end, end, &item(&pad, edit.variable, value.unwrap_or_default()))
+        }
     };
-    let new = written(value);
-    match old {
-        Some(Variable { value: Some((at, column, _)), from, .. }) if at > from => {
-            let line = format!("{}value: {new}", " ".repeat(*column));
-            return Ok(splice(text, *at, at + 1, &[line]));
-        }
-        Some(Variable { value: Some(_), from, to, column, .. }) if to - from == 2 => {
-            let pad = " ".repeat(*column);
-            let dash = format!("{}- ", " ".repeat(column - 2));
-            let new = [format!("{dash}name: {}", edit.variable), format!("{pad}value: {new}")];
-            return Ok(splice(text, *from, *to, &new));
-        }
-        Some(_) => return Err("the variable is set there in a way that is not understood".into()),
-        None => {}
-    }
-    let line = &own[head];
-    if pair(line.text).is_some_and(|(_, value)| !value.is_empty()) {
-        return Err(format!(
-            "line {}: `env` in one line is not changed automatically: edit it by hand",
-            line.at + 1
-        )
-        .into());
-    }
-    let inside = children(own, head);
-    let column = inside.first().map_or(line.column, |line| line.indent);
-    let at = inside.last().map_or(line.to, |line| line.to);
-    Ok(splice(text, at, at, &item(&" ".repeat(column), edit.variable, value)))
+    let value = edit.value.map(dollars);
+    held(yaml, new, Env::Of(list), edit, value.as_deref(), kubernetes_schema)
 }
 
 #[cfg(test)]

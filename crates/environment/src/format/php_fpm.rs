@@ -2,10 +2,10 @@
 //! else.
 
 use super::{Edit, FoundValue, NOTE, bare, lines, splice};
+use crate::activation::{Activation, WorkerQuery};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT};
 use crate::error::EnvironmentError;
-use crate::restart::WorkerQuery;
 use crate::running::{main_process, run};
 use needless_host::{ProcInfo, Root, start_time};
 use needless_model::Confidence;
@@ -204,7 +204,7 @@ pub(crate) fn workers_without_it(root: &Root, process: &ProcInfo) -> Option<Stri
 
 /// Why php-fpm cannot be reloaded: with a configuration that it refuses, a reload would end it.
 fn refused(place: &ConfigLocation) -> Option<String> {
-    let unit = place.restart.last()?;
+    let unit = place.activation.unit()?;
     let version = unit.strip_prefix("php")?.strip_suffix("-fpm.service")?;
     let program = format!("php-fpm{version}");
     let title =
@@ -216,7 +216,7 @@ fn refused(place: &ConfigLocation) -> Option<String> {
     if config != usual {
         return Some(other_config(config));
     }
-    let why = run(&[&*program, "-t", "-y", config].map(str::to_owned)).err()?;
+    let why = run(&[&*program, "-t", "-y", config]).err()?;
     Some(format!("{program} refuses its configuration, so a reload would end it: {why}"))
 }
 
@@ -233,7 +233,7 @@ fn location_in(version: &str, file: String, pool: &str) -> ConfigLocation {
         Confidence::High,
     )
     .part(pool)
-    .restart(&["systemctl", "try-reload-or-restart", &unit])
+    .activation(Activation::Reload { unit, try_or_restart: true })
 }
 
 /// `config`: what the master was started with, where that is known.
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!((other.file, other.confidence), (None, Confidence::Medium));
         let why = "php-fpm runs with /etc/alt/fpm.conf, and which files of pools that names is not known: \
                    needless fix --in FILE --part www";
-        assert_eq!((&*other.why, other.restart.len()), (why, 0));
+        assert_eq!((&*other.why, other.activation.is_known()), (why, false));
         assert!(at("php-fpm: pool www").file.is_some());
     }
 }

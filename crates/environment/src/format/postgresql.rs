@@ -2,6 +2,7 @@
 //! server. A line that it cannot read prevents the cluster from starting: a person writes it.
 
 use super::{Edit, FoundValue, bare, lines};
+use crate::activation::Activation;
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
@@ -65,5 +66,5 @@ fn location(query: &LocationQuery<'_>, version: &str, cluster: &str) -> ConfigLo
     let known = query.root.read(&file).is_ok();
     let confidence = if known { Confidence::High } else { Confidence::Low };
     let location = ConfigLocation::new(&POSTGRESQL, file, why, confidence);
-    location.restart(&["systemctl", "restart", &unit])
+    location.activation(Activation::restart(&unit))
 }

@@ -2,6 +2,7 @@
 
 use super::systemd::{self, UnitDirective};
 use super::{Edit, FoundValue};
+use crate::activation::Activation;
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
@@ -20,9 +21,9 @@ pub static QUADLET: ConfigFormat = ConfigFormat {
     put,
     is_file: |path, _| path.ends(".container") && !path.below("/.config/"),
     locate: |query| locate(query).into_iter().collect(),
-    reload: &["systemctl", "daemon-reload"],
+    reload: &Activation::DaemonReload { user: false },
     refuses: |place, variable, value| {
-        let unit = place.restart.last()?;
+        let unit = place.activation.unit()?;
         let uses = container_will_get(unit, variable, value)?;
         (!uses).then(|| {
             format!("{unit} still uses another {variable}: PodmanArgs= or a drop-in sets it")
@@ -87,7 +88,7 @@ fn locate(query: &LocationQuery<'_>) -> Option<ConfigLocation> {
     let why = format!("podman makes {name} of it, and starts the container with it");
     let file = source(&unit)?;
     let location = ConfigLocation::new(&QUADLET, file.to_owned(), why, Confidence::High);
-    let location = location.restart(&["systemctl", "restart", name]);
+    let location = location.activation(Activation::restart(name));
     Some(match of_all_instances(file) {
         Some(caveat) => location.caveat(&caveat),
         None => location,

@@ -6,10 +6,10 @@
 //! may be stronger. Where sshd asks PAM, `/etc/environment` comes first: it reaches su and cron as well.
 
 use super::{Edit, FoundValue, NOTE, lines, splice};
+use crate::activation::{Activation, WorkerQuery, newest};
 use crate::channel::{self, Channel, Launcher};
 use crate::config_format::{CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
-use crate::restart::{WorkerQuery, newest};
 use crate::running::sshd_sets;
 use crate::sources::Sources;
 use crate::sshd_config::{
@@ -210,11 +210,9 @@ fn location(
     // If sshd was started with another configuration, we cannot be sure what it includes and what reloads it.
     let confidence = if config.is_none() && sshd.unread.is_empty() { High } else { Medium };
     let (file, part) = sshd.file_for();
-    let location = ConfigLocation::new(&SSHD, file.to_owned(), why, confidence).restart(&[
-        "systemctl",
-        "reload",
-        unit.unwrap_or("sshd.service"),
-    ]);
+    let unit = unit.unwrap_or("sshd.service").to_owned();
+    let location = ConfigLocation::new(&SSHD, file.to_owned(), why, confidence)
+        .activation(Activation::Reload { unit, try_or_restart: false });
     match part {
         Some(of) => location
             .part(format!("Match {of}"))

@@ -2,10 +2,10 @@
 //! <https://supervisord.org/configuration.html>.
 
 use super::{Edit, FoundValue, bare, lines, splice};
+use crate::activation::{Activation, WorkerQuery, newest};
 use crate::channel::Channel;
 use crate::config_format::{ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::error::EnvironmentError;
-use crate::restart::{WorkerQuery, newest};
 use crate::sources::Sources;
 use needless_host::{Root, read_environment};
 use needless_model::{Confidence, Visibility, WatchList};
@@ -25,7 +25,7 @@ pub static SUPERVISORD: ConfigFormat = ConfigFormat {
         Channel::Supervisord => vec![program_location(query)],
         _ => Vec::new(),
     },
-    reload: &["supervisorctl", "reread"],
+    reload: &Activation::Reread,
     worker: Some(newest_process),
     has_parts: true,
     ..DEFAULT
@@ -304,7 +304,7 @@ fn program_location(query: &LocationQuery<'_>) -> ConfigLocation {
             // Without the group, it would also apply what others have changed.
             ConfigLocation::new(&SUPERVISORD, file, why, Confidence::High)
                 .part(name)
-                .restart(&["supervisorctl", "update", group])
+                .activation(Activation::Update(group.to_owned()))
                 .caveat(&update_caveat(group))
         }
         _ => ConfigLocation::new(

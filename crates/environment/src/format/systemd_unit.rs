@@ -2,6 +2,7 @@
 
 use super::unit_command::on_the_way;
 use super::{environment_file, php_fpm, quadlet, systemd};
+use crate::activation::Activation;
 use crate::channel::{Channel, Launcher, Started};
 use crate::config_format::{CheckStyle, ConfigFormat, ConfigLocation, DEFAULT, LocationQuery};
 use crate::format::pam_env::{DEFAULT_LOCALE, PAM_ENV};
@@ -33,8 +34,8 @@ pub static SYSTEMD_UNIT: ConfigFormat = ConfigFormat {
         Channel::Unit { name, how } => system_unit(query, name, *how).into_iter().collect(),
         _ => Vec::new(),
     },
-    reload: &["systemctl", "daemon-reload"],
-    refuses: |place, variable, value| refuses(&place.restart, false, variable, value),
+    reload: &Activation::DaemonReload { user: false },
+    refuses,
     ..DEFAULT
 };
 
@@ -64,8 +65,8 @@ pub static USER_UNIT: ConfigFormat = ConfigFormat {
         Channel::UserUnit { name, uid } => user_unit(query, name, *uid).into_iter().collect(),
         _ => Vec::new(),
     },
-    reload: &["systemctl", "--user", "daemon-reload"],
-    refuses: |place, variable, value| refuses(&place.restart, true, variable, value),
+    reload: &Activation::DaemonReload { user: true },
+    refuses,
     ..DEFAULT
 };
 
@@ -75,9 +76,9 @@ const VOLATILE: [&str; 4] = ["/run/", "/var/run/", "/tmp/", "/dev/shm/"];
 const DROP_IN: &str = "/zz-needless.conf";
 const RIVAL: &str = "a file that sorts after zz-needless.conf sets it";
 
-fn refuses(restart: &[String], user: bool, variable: &str, value: Option<&str>) -> Option<String> {
-    let unit = restart.last().filter(|_| systemd_runs())?;
-    let uses = unit_will_use(unit, user, variable, value)?;
+fn refuses(place: &ConfigLocation, variable: &str, value: Option<&str>) -> Option<String> {
+    let Activation::Restart { unit, user } = &place.activation else { return None };
+    let uses = systemd_runs().then(|| unit_will_use(unit, *user, variable, value)).flatten()?;
     (!uses).then(|| format!("{unit} still uses another {variable}: {RIVAL}"))
 }
 
@@ -97,7 +98,10 @@ fn own_location(
     use Confidence::{High, Low};
     let template = query.root.is_ours().then(|| template_of_connections(name)).flatten();
     // Of a template there is nothing to restart.
-    let restart: &[&str] = if template.is_some() { &[] } else { &["systemctl", "restart", name] };
+    let restart = match template {
+        Some(_) => Activation::Unknown,
+        None => Activation::restart(name),
+    };
     let (confidence, why) =
         how_sure(query, unit, name, how, &|pid| main_process(name) == Some(pid));
     if let Some(why) = by_hand(unit, name, query.variable) {
@@ -109,7 +113,8 @@ fn own_location(
         let who =
             format!("{name} has PAMName={service}, which is stronger than its own variables, and");
         let formats = [&PAM_ENV, &DEFAULT_LOCALE];
-        return pam_location(query.root, service, query.variable, &who, formats).restart(restart);
+        return pam_location(query.root, service, query.variable, &who, formats)
+            .activation(restart);
     }
     if let Some(file) = from_file(unit) {
         if VOLATILE.iter().any(|dir| file.starts_with(dir)) {
@@ -122,15 +127,15 @@ fn own_location(
         let why = if confidence == High { reads(name) } else { why };
         let others = Manager::System.readers_of(query.root, &file, name);
         return ConfigLocation::new(&ENVIRONMENT_FILE, file, why, confidence)
-            .restart(restart)
+            .activation(restart)
             .caveat(&reaches_others(&others));
     }
     if let Some(location) = on_the_way(query, unit, name, &SYSTEMD_UNIT) {
-        return location.restart(restart);
+        return location.activation(restart);
     }
     let (confidence, why) = doubted(query, unit, name, confidence, why);
     let file = format!("/etc/systemd/system/{}.d{DROP_IN}", template.as_deref().unwrap_or(name));
-    let location = ConfigLocation::new(&SYSTEMD_UNIT, file, why, confidence).restart(restart);
+    let location = ConfigLocation::new(&SYSTEMD_UNIT, file, why, confidence).activation(restart);
     let passed = query.process().and_then(|process| process.initial.text());
     let in_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
     if passed.is_some_and(|value| !in_its_files(value)) {
@@ -272,7 +277,7 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
     use Confidence::{High, Low};
     let user = User::of(query.root, uid)?;
     let unit = unit::read(query.root, name, query.variable, Some(&user));
-    let restart = ["systemctl", "--user", "restart", name];
+    let restart = Activation::Restart { unit: name.to_owned(), user: true };
     if unit.is_transient() {
         return None;
     }
@@ -296,14 +301,14 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<ConfigLo
     if let Some(file) = from_file(&unit) {
         let why = if confidence == High { reads(name) } else { why };
         let location = ConfigLocation::new(&ENVIRONMENT_FILE, file, why, confidence);
-        return Some(location.restart(&restart));
+        return Some(location.activation(restart));
     }
     if let Some(location) = on_the_way(query, &unit, name, &USER_UNIT) {
-        return Some(location.restart(&restart));
+        return Some(location.activation(restart));
     }
     let (confidence, why) = doubted(query, &unit, name, confidence, why);
     let file = format!("{}/.config/systemd/user/{name}.d{DROP_IN}", user.home);
-    Some(ConfigLocation::new(&USER_UNIT, file, why, confidence).restart(&restart))
+    Some(ConfigLocation::new(&USER_UNIT, file, why, confidence).activation(restart))
 }
 
 /// The file of `EnvironmentFile=` that sets the variable, if that is the setting that counts.

@@ -5,6 +5,7 @@ use super::init_script::DEFAULTS;
 use super::quadlet;
 use super::systemd_unit::SYSTEMD_UNIT;
 use super::wrapper::WRAPPER;
+use crate::activation::Activation;
 use crate::config_format::{ConfigFormat, ConfigLocation, LocationQuery};
 use crate::unit::{self, Unit};
 use crate::way::{How, Way};
@@ -100,5 +101,5 @@ pub(crate) fn location_of_container(
     let way = Way::of_unit(root, query.variable, &unit);
     let known = quadlet::source(&unit).is_none();
     let location = known.then(|| into_container(query, &way, name)).flatten()?;
-    Some(location.restart(&["systemctl", "restart", name]))
+    Some(location.activation(Activation::restart(name)))
 }

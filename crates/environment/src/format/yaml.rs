@@ -1,301 +1,76 @@
-//! Just enough of YAML to change one scalar of a block mapping and leave the rest as it is. What is not understood
-//! (flow style where a block is expected, tabs) is refused.
+//! A text in YAML as a tree whose nodes know where they stand: a parser reads it, and a change replaces bytes and leaves
+//! all others as they are.
 
-use super::bare;
+use super::{bare, lines, splice};
 use crate::config_format::FilePath;
 use crate::error::EnvironmentError;
+use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle, Tag, options};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Whether a file's name says that it is YAML.
 pub(super) fn is_yaml(path: &FilePath<'_>) -> bool {
     path.ends(".yaml") || path.ends(".yml")
 }
 
-/// A line that is not empty and not a comment.
+/// A node of a tree: an index.
+pub(crate) type Id = usize;
+
+/// What a node is.
 #[derive(Clone, Debug)]
-pub(super) struct YamlLine<'a> {
-    /// Its number, from 0.
-    pub at: usize,
-    /// The number of the line after it and after those that continue its value.
-    pub to: usize,
-    /// Columns before its text; for an item `- x` those before the dash.
-    pub indent: usize,
-    /// Whether it begins an item of a list.
-    pub item: bool,
-    /// The text without indent and dash.
-    pub text: &'a str,
-    /// Column of that text.
-    pub column: usize,
-    /// The anchor (`&name`) of the block that begins here, which is no part of the text.
-    pub anchor: Option<&'a str>,
+pub(crate) enum Kind<'a> {
+    /// A text, and whether it stands there without quotes: `null`, `5` and `yes` are then no texts.
+    Scalar(Cow<'a, str>, bool),
+    /// Keys and values in turn.
+    Map(Vec<Id>),
+    List(Vec<Id>),
+    /// The node that is meant.
+    Alias(Id),
 }
 
-/// The lines that are not empty and not comments. Lines that continue a value are part of the line where it begins.
-///
-/// # Errors
-/// When tabs indent, or a quote or a bracket is not closed.
-pub(super) fn lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
-    let mut out: Vec<YamlLine<'_>> = Vec::new();
-    // The indent that lines of the last value exceed, and whether it is a text block: `#` begins no comment in it.
-    let mut below: Option<(usize, bool)> = None;
-    let mut open: Option<OpenValue> = None;
-    for (at, line) in text.lines().enumerate() {
-        let line = bare(line);
-        let start = line.trim_start_matches(' ');
-        let indent = line.len() - start.len();
-        if let (Some(value), Some(last)) = (&mut open, out.last_mut()) {
-            last.to = at + 1;
-            if !value.still_open(line) {
-                open = None;
-            }
-            continue;
-        }
-        if start.trim().is_empty() {
-            continue;
-        }
-        let comment = start.starts_with('#');
-        if let (Some((limit, text_block)), Some(last)) = (below, out.last_mut())
-            && indent > limit
-            && (text_block || !comment)
-        {
-            last.to = at + 1;
-            continue;
-        }
-        if comment {
-            continue;
-        }
-        if start.starts_with('\t') {
-            return Err(format!("line {}: indented by a tab", at + 1).into());
-        }
-        let (line, content, limit) = with_value(at, line, indent)?;
-        let marker = indent == 0 && (line.text.starts_with("---") || line.text == "...");
-        below = match content.chars().next() {
-            Some('|' | '>') => Some((limit, true)),
-            None | Some('"' | '\'' | '[' | '{' | '*') => None,
-            Some(_) => (!marker).then_some((limit, false)),
-        };
-        if content.starts_with(['"', '\'', '[', '{']) {
-            let mut value = OpenValue { depth: 0, quote: None, before: ',' };
-            open = value.still_open(content).then_some(value);
-        }
-        out.push(line);
-    }
-    match out.last().filter(|_| open.is_some()) {
-        Some(last) => Err(format!("line {}: a quote or bracket is not closed", last.at + 1).into()),
-        None => Ok(out),
-    }
+/// A node, and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Node<'a> {
+    pub(crate) kind: Kind<'a>,
+    /// Its bytes without tag and anchor. Those of a block end with its last value.
+    pub(crate) bytes: Range<usize>,
+    /// Its line and column, from 0; those of a list in a block are those of its first value.
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    /// Whether it is written in braces or brackets.
+    pub(crate) flow: bool,
+    pub(crate) tagged: bool,
+    /// Its anchor: `&name`.
+    pub(crate) anchor: Option<Cow<'a, str>>,
+    pub(crate) parent: Option<Id>,
 }
 
-/// The line number `at`, which is indented by `indent`; its value without properties, and the column that lines below
-/// must exceed to belong to that value.
-///
-/// # Errors
-/// When its key begins with a question mark.
-fn with_value(
-    at: usize,
-    line: &str,
-    indent: usize,
-) -> Result<(YamlLine<'_>, &str, usize), EnvironmentError> {
-    let start = &line[indent..];
-    let item = start.starts_with("- ") || start == "-";
-    let rest = if item { start[1..].trim_start_matches(' ') } else { start };
-    let column = line.len() - rest.len();
-    let rest = comment_cut(rest);
-    if rest.starts_with("? ") || rest == "?" {
-        return Err(format!("line {}: keys with a question mark are not understood", at + 1).into());
-    }
-    let (value, limit) = value_of(rest, indent, column);
-    let anchor = value.strip_prefix('&').filter(|name| !name.contains(' '));
-    let text = anchor.map_or(rest, |name| rest[..rest.len() - name.len() - 1].trim_end());
-    let line = YamlLine { at, to: at + 1, indent, item, text, column, anchor };
-    Ok((line, without_properties(value), limit))
+/// A text that was read.
+pub(crate) struct Yaml<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) nodes: Vec<Node<'a>>,
+    /// The top of each document.
+    pub(crate) tops: Vec<Id>,
 }
 
-/// The value in a line's text, and the column that lines below must exceed to belong to it: that of its key, or
-/// `dash` where it has none.
-fn value_of(text: &str, dash: usize, column: usize) -> (&str, usize) {
-    let (mut rest, mut dash, mut column) = (text, dash, column);
-    while let Some(after) = rest.strip_prefix("- ") {
-        let after = after.trim_start_matches(' ');
-        dash = column;
-        column += rest.len() - after.len();
-        rest = after;
-    }
-    split_key(rest).map_or((rest, dash), |(_, value)| (value, column))
-}
+/// Words that readers of YAML take for a switch, or for nothing.
+pub(crate) const SWITCHES: [&str; 9] =
+    ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
 
-/// A value without its tag and its anchor.
-fn without_properties(value: &str) -> &str {
-    let mut rest = value;
-    while rest.starts_with(['!', '&']) {
-        rest = rest.split_once(' ').map_or("", |(_, rest)| rest.trim_start());
-    }
-    rest
-}
-
-/// A quoted scalar or a flow collection that is read to its end.
-struct OpenValue {
-    depth: usize,
-    quote: Option<char>,
-    /// The last character that is no blank.
-    before: char,
-}
-
-impl OpenValue {
-    /// Reads a line of it. Returns whether it goes on below.
-    fn still_open(&mut self, line: &str) -> bool {
-        let (mut blank, mut escaped) = (true, false);
-        for c in line.chars() {
-            match (self.quote, c) {
-                _ if escaped => escaped = false,
-                (Some('"'), '\\') => escaped = true,
-                (Some(quote), _) if c == quote => self.quote = None,
-                (Some(_), _) => {}
-                (None, '#') if blank => break,
-                (None, '\'') if self.before == '\'' && !blank => self.quote = Some(c),
-                (None, '"' | '\'') if matches!(self.before, ',' | '[' | '{' | ':') => {
-                    self.quote = Some(c);
-                }
-                (None, '[' | '{') => self.depth += 1,
-                (None, ']' | '}') => self.depth = self.depth.saturating_sub(1),
-                (None, _) => {}
-            }
-            blank = matches!(c, ' ' | '\t');
-            if !blank {
-                self.before = c;
-            }
-        }
-        self.quote.is_some() || self.depth > 0
-    }
-}
-
-/// Whether the value that begins in line `of` has more lines, or stands below it.
-pub(super) fn spans(all: &[YamlLine<'_>], of: usize) -> bool {
-    all[of].to > all[of].at + 1 || !children(all, of).is_empty()
-}
-
-/// Whether a line's text begins with a key that is understood as it is written.
-pub(super) fn has_plain_key(text: &str) -> bool {
-    let key = split_key(text).map_or("", |(key, _)| key);
-    let odd = ['{', '[', '&', '*', '!', '|', '>', '%', '@', '`'];
-    !key.is_empty() && !key.starts_with(odd) && !key.starts_with("- ") && !key.contains('\\')
-}
-
-/// Whether a value is a scalar of one line, without tag and alias.
-pub(super) fn is_plain_scalar(value: &str) -> bool {
-    !value.is_empty() && !value.starts_with(['{', '[', '&', '*', '!', '|', '>', '%', '@', '`'])
-}
+/// Stands for what a template puts in.
+pub(crate) const PUT_IN: char = '\u{fffc}';
 
 /// Why a value over lines is refused.
-pub(super) const SPANS: &str = "a value over several lines is not changed automatically";
+pub(crate) const SPANS: &str = "a value over several lines is not changed automatically";
 
 /// Why lines in flow style and the like are refused.
-pub(super) const NOT_A_BLOCK: &str =
+pub(crate) const NOT_A_BLOCK: &str =
     "what is not written as a block (in braces, with a tag) is not changed automatically";
 
 /// The refusal of what stands in line `at`, from 0.
-pub(super) fn by_hand(at: usize, why: &str) -> EnvironmentError {
+pub(crate) fn by_hand(at: usize, why: &str) -> EnvironmentError {
     format!("line {}: {why}: edit it by hand", at + 1).into()
-}
-
-/// The same of a text whose values stand where they are used.
-///
-/// # Errors
-/// When tabs indent, or anchors and aliases are used.
-pub(super) fn plain_lines(text: &str) -> Result<Vec<YamlLine<'_>>, EnvironmentError> {
-    let all = lines(text)?;
-    let value =
-        |line: &YamlLine<'_>| pair(line.text).map_or(line.text, |(_, value)| value).to_owned();
-    let shared = |line: &&YamlLine<'_>| {
-        line.anchor.is_some() || value(line).starts_with(['&', '*']) || line.text.starts_with("<<:")
-    };
-    if let Some(line) = all.iter().find(shared) {
-        return Err(format!("line {}: anchors and aliases are not understood", line.at + 1).into());
-    }
-    Ok(all)
-}
-
-/// The names of the aliases in a value: `*a`, or `[*a, *b]`.
-pub(super) fn aliases(value: &str) -> Vec<&str> {
-    let inside = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(value);
-    inside.split(',').filter_map(|word| word.trim().strip_prefix('*')).collect()
-}
-
-/// The line of the anchor that an alias in line `before` stands for: the last one above it.
-pub(super) fn anchored(all: &[YamlLine<'_>], name: &str, before: usize) -> Option<usize> {
-    all[..before].iter().rposition(|line| line.anchor == Some(name))
-}
-
-/// Without a comment, which begins with ` #` outside of quotes.
-fn comment_cut(text: &str) -> &str {
-    let (mut quote, mut before, mut escaped) = (None, ' ', false);
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            _ if escaped => escaped = false,
-            (Some('"'), '\\') => escaped = true,
-            (None, '#') if matches!(before, ' ' | '\t') => return text[..at].trim_end(),
-            (None, '"' | '\'') if matches!(before, ' ' | '[' | '{' | ',' | '-') => quote = Some(c),
-            (Some(q), c) if c == q => quote = None,
-            _ => {}
-        }
-        before = c;
-    }
-    text.trim_end()
-}
-
-/// Key and value of a line of a mapping.
-pub(super) fn pair(text: &str) -> Option<(String, &str)> {
-    split_key(text).map(|(key, value)| (scalar(key), value))
-}
-
-/// The same with the key as it is written.
-fn split_key(text: &str) -> Option<(&str, &str)> {
-    let quote = text.chars().next()?;
-    let mut from = 0;
-    if matches!(quote, '[' | '{') {
-        return None;
-    }
-    if matches!(quote, '"' | '\'') {
-        let mut escaped = false;
-        let closes = |(_, c): &(usize, char)| {
-            let is_end = *c == quote && !escaped;
-            escaped = quote == '"' && *c == '\\' && !escaped;
-            is_end
-        };
-        from = text.char_indices().skip(1).find(closes)?.0 + 1;
-        if !text[from..].trim_start().starts_with(':') {
-            return None;
-        }
-    }
-    let ends = |at: &usize| {
-        let behind = &text[at + 1..];
-        behind.is_empty() || behind.starts_with([' ', '\t'])
-    };
-    let at = text[from..].match_indices(':').map(|(at, _)| from + at).find(ends)?;
-    Some((text[..at].trim(), text[at + 1..].trim()))
-}
-
-/// A scalar of one line as the text it stands for.
-pub(super) fn scalar(text: &str) -> String {
-    if let Some(inner) = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-        return inner.replace("''", "'");
-    }
-    let Some(inner) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
-        return text.to_owned();
-    };
-    let mut out = String::new();
-    let mut chars = inner.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some('n') => out.push('\n'),
-                Some('t') => out.push('\t'),
-                Some(c) => out.push(c),
-                None => {}
-            },
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// A text as a quoted scalar.
@@ -303,54 +78,312 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The children of line `of`: the lines after it that are indented more, or, for a list under a key, items in the
-/// key's own column.
-pub(super) fn children<'a, 'b>(all: &'b [YamlLine<'a>], of: usize) -> &'b [YamlLine<'a>] {
-    let column = all[of].column;
-    let rest = &all[of + 1..];
-    let end = rest.iter().position(|line| {
-        let list_of_it = line.item && !all[of].item;
-        line.indent < column || (line.indent == column && !list_of_it)
-    });
-    &rest[..end.unwrap_or(rest.len())]
+/// Builds a tree from what the parser says.
+#[derive(Default)]
+struct Builder<'a> {
+    text: &'a str,
+    nodes: Vec<Node<'a>>,
+    tops: Vec<Id>,
+    open: Vec<Id>,
+    /// The node of each anchor that the parser numbered.
+    anchors: BTreeMap<usize, Id>,
 }
 
-/// The lines of the keys of the mapping under line `head`.
-pub(super) fn keys(all: &[YamlLine<'_>], head: usize) -> Vec<usize> {
-    let inside = children(all, head);
-    let Some(level) = inside.first().map(|line| line.indent) else { return Vec::new() };
-    let own = |line: &YamlLine<'_>| line.indent == level && !line.item;
-    let all = inside.iter().enumerate().filter(|(_, line)| own(line));
-    all.map(|(at, _)| head + 1 + at).collect()
+impl<'a> Builder<'a> {
+    fn add(&mut self, kind: Kind<'a>, span: &Span, anchor: usize, tag: Option<&Tag>, flow: bool) {
+        let (id, parent) = (self.nodes.len(), self.open.last().copied());
+        match parent.map(|parent| &mut self.nodes[parent].kind) {
+            Some(Kind::Map(inside) | Kind::List(inside)) => inside.push(id),
+            _ => self.tops.push(id),
+        }
+        self.anchors.insert(anchor, id);
+        let (line, column) = (span.start.line().saturating_sub(1), span.start.col());
+        if matches!(kind, Kind::Map(_) | Kind::List(_)) {
+            self.open.push(id);
+        }
+        let bytes = span.byte_range().unwrap_or_default();
+        let tagged = tag.is_some();
+        self.nodes.push(Node { kind, bytes, line, column, flow, tagged, anchor: None, parent });
+    }
+
+    /// Lets a text block begin behind its `|`: the parser says where its first text is.
+    fn above(&mut self) {
+        let Some(node) = self.nodes.last_mut() else { return };
+        let before = &self.text[..node.bytes.start];
+        let blank = &before[before.trim_end().len()..];
+        node.line -= blank.matches('\n').count().min(node.line);
+        node.bytes.start -= blank.len();
+    }
+
+    fn close(&mut self, span: &Span) {
+        let Some(id) = self.open.pop() else { return };
+        let inside = match &self.nodes[id].kind {
+            Kind::Map(inside) | Kind::List(inside) => inside.last().copied(),
+            _ => None,
+        };
+        let end = inside.map(|last| self.nodes[last].bytes.end);
+        let braces = span.byte_range().map(|bytes| bytes.end);
+        let node = &mut self.nodes[id];
+        node.bytes.end = if node.flow { braces } else { end }.unwrap_or(node.bytes.end);
+    }
+
+    fn event(&mut self, event: Event<'a>, span: &Span) {
+        let flow = |style| style == StructureStyle::Flow;
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                // What `!!str` says of a scalar, quotes say as well.
+                let tag = tag.as_deref();
+                let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
+                let kind = Kind::Scalar(text, style == ScalarStyle::Plain && !is_text);
+                self.add(kind, span, anchor, tag.filter(|_| !is_text), false);
+                if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+                    self.above();
+                }
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                self.add(Kind::Map(Vec::new()), span, anchor, tag.as_deref(), flow(style));
+            }
+            Event::SequenceStart(style, anchor, tag) => {
+                self.add(Kind::List(Vec::new()), span, anchor, tag.as_deref(), flow(style));
+            }
+            Event::Alias(anchor) => {
+                let of = self.anchors.get(&anchor).copied().unwrap_or_default();
+                self.add(Kind::Alias(of), span, 0, None, false);
+            }
+            Event::Anchor(anchor, name) => {
+                if let Some(id) = self.anchors.get(&anchor) {
+                    self.nodes[*id].anchor = Some(name);
+                }
+            }
+            Event::MappingEnd | Event::SequenceEnd => self.close(span),
+            _ => {}
+        }
+    }
 }
 
-/// The key `wanted` of the mapping under line `head`.
-pub(super) fn key(all: &[YamlLine<'_>], head: usize, wanted: &str) -> Option<usize> {
-    keys(all, head).into_iter().find(|at| pair(all[*at].text).is_some_and(|(key, _)| key == wanted))
+impl<'a> Yaml<'a> {
+    /// # Errors
+    /// When the text is no YAML.
+    pub(crate) fn read(text: &'a str) -> Result<Yaml<'a>, EnvironmentError> {
+        // To the parser such a line ends there, and to other readers of the file it does not.
+        let lone = |line: &str| bare(line).contains('\r');
+        if let Some(at) = lines(text).into_iter().position(lone) {
+            return Err(by_hand(at, "a carriage return inside of a line"));
+        }
+        let mut tree = Builder { text, ..Builder::default() };
+        let options = options! { emit_anchor_events: true, emit_comments: false };
+        for event in Parser::new_from_str_with_options(text, options) {
+            let (event, span) = event.map_err(|error| {
+                format!("line {}: no YAML: {}", error.marker().line(), error.info())
+            })?;
+            tree.event(event, &span);
+        }
+        Ok(Yaml { text, nodes: tree.nodes, tops: tree.tops })
+    }
+
+    /// The same of a text whose values stand where they are used.
+    ///
+    /// # Errors
+    /// When it is no YAML, or anchors and aliases are used.
+    pub(crate) fn read_plain(text: &'a str) -> Result<Yaml<'a>, EnvironmentError> {
+        let yaml = Yaml::read(text)?;
+        let shared =
+            |node: &&Node<'_>| node.anchor.is_some() || matches!(node.kind, Kind::Alias(_));
+        if let Some(node) = yaml.nodes.iter().find(shared) {
+            let line = node.line + 1;
+            return Err(format!("line {line}: anchors and aliases are not understood").into());
+        }
+        Ok(yaml)
+    }
+
+    /// The text of a chart's template, as far as it is YAML: what the template puts in is [`PUT_IN`].
+    pub(crate) fn template(text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for line in text.split_inclusive('\n') {
+            let mut rest = line;
+            while let Some((before, (_, after))) =
+                rest.split_once("{{").and_then(|(a, b)| Some((a, b.split_once("}}")?)))
+            {
+                // A line of nothing else is no line of YAML.
+                let alone = before.trim().is_empty() && after.trim().is_empty();
+                out.push_str(if alone { "" } else { before });
+                out.extend((!alone).then_some(PUT_IN));
+                rest = after;
+            }
+            out.push_str(rest);
+        }
+        out
+    }
+
+    /// Keys and values of a mapping; nothing of what is none.
+    pub(crate) fn pairs(&self, of: Id) -> impl DoubleEndedIterator<Item = (Id, Id)> + Clone {
+        let inside: &[Id] = match &self.nodes[of].kind {
+            Kind::Map(inside) => inside,
+            _ => &[],
+        };
+        inside.chunks_exact(2).map(|pair| (pair[0], pair[1]))
+    }
+
+    /// The values of a list; nothing of what is none.
+    pub(crate) fn items(&self, of: Id) -> &[Id] {
+        match &self.nodes[of].kind {
+            Kind::List(inside) => inside,
+            _ => &[],
+        }
+    }
+
+    /// The node that an alias means; any other one itself.
+    pub(crate) fn meant(&self, of: Id) -> Id {
+        match self.nodes[of].kind {
+            Kind::Alias(of) => of,
+            _ => of,
+        }
+    }
+
+    /// The text of a scalar, or of the one that an alias means.
+    pub(crate) fn scalar(&self, of: Id) -> Option<&str> {
+        match &self.nodes[self.meant(of)].kind {
+            Kind::Scalar(text, _) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The same, where it is not nothing.
+    pub(crate) fn value(&self, of: Id) -> Option<&str> {
+        self.scalar(of).filter(|_| !self.is_null(of))
+    }
+
+    /// Whether it is nothing: `~`, `null`, or what is not there.
+    pub(crate) fn is_null(&self, of: Id) -> bool {
+        let nothing = |text: &str| matches!(text, "" | "~" | "null" | "Null" | "NULL");
+        matches!(&self.nodes[self.meant(of)].kind, Kind::Scalar(text, true) if nothing(text))
+    }
+
+    /// Whether readers take it for a text: it has quotes, or no version of YAML knows what else it certainly is.
+    pub(crate) fn is_text(&self, of: Id) -> bool {
+        let Kind::Scalar(text, plain) = &self.nodes[of].kind else { return false };
+        let digits = text.replace('_', "");
+        let unsigned = digits.strip_prefix(['+', '-']).unwrap_or(&digits);
+        let whole = |(prefix, radix)| {
+            unsigned.strip_prefix(prefix).is_some_and(|it| u64::from_str_radix(it, radix).is_ok())
+        };
+        // With an exponent, YAML 1.1 and 1.2 differ.
+        let number = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            && !unsigned.contains(['e', 'E'])
+            && unsigned.parse::<f64>().is_ok();
+        let other = SWITCHES.contains(&&*text.to_ascii_lowercase())
+            || number
+            || [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().any(whole);
+        !plain || self.nodes[of].tagged || !(self.is_null(of) || other)
+    }
+
+    /// The pair of a mapping with the key `wanted`.
+    pub(crate) fn key(&self, of: Id, wanted: &str) -> Option<(Id, Id)> {
+        self.pairs(of).find(|(key, _)| self.scalar(*key) == Some(wanted))
+    }
+
+    /// The value of that pair.
+    pub(crate) fn get(&self, of: Id, wanted: &str) -> Option<Id> {
+        self.key(of, wanted).map(|(_, value)| value)
+    }
+
+    /// The pairs of a mapping, and of all that are below the node, in the order of the text.
+    pub(crate) fn pairs_below(&self, top: Id) -> impl Iterator<Item = (Id, Id)> {
+        // What is below a node comes right behind it.
+        let below =
+            (top + 1..self.nodes.len()).take_while(move |of| self.nodes[*of].parent >= Some(top));
+        std::iter::once(top).chain(below).flat_map(|of| self.pairs(of))
+    }
+
+    /// The last line of a node, from 0, without blank lines behind a text block.
+    pub(crate) fn last_line(&self, of: Id) -> usize {
+        let node = &self.nodes[of];
+        node.line + self.text[node.bytes.clone()].trim_end().matches('\n').count()
+    }
+
+    /// Whether a value goes on below the line of its key, or of itself where it has none.
+    pub(crate) fn spans(&self, key: Id, value: Id) -> bool {
+        !self.is_null(value) && self.last_line(value) > self.nodes[key].line
+    }
+
+    /// Whether something stands behind a key, in its own line, that is no block.
+    pub(crate) fn in_line(&self, key: Id, value: Id) -> bool {
+        let (key, value) = (&self.nodes[key], &self.nodes[value]);
+        let block = matches!(value.kind, Kind::Map(_) | Kind::List(_)) && !value.flow;
+        key.line == value.line && !block && !value.bytes.is_empty()
+    }
+
+    /// Whether it is a scalar as it stands there: no alias, no tag.
+    pub(crate) fn is_plain(&self, of: Id) -> bool {
+        matches!(self.nodes[of].kind, Kind::Scalar(..)) && !self.nodes[of].tagged
+    }
+
+    /// The column of the dashes of a list in a block: of the first that stands in the line of its item.
+    pub(crate) fn dash(&self, list: Id) -> Option<usize> {
+        self.items(list).iter().find_map(|item| {
+            let before = &self.text[..self.nodes[*item].bytes.start];
+            let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+            let column = line.len() - line.trim_start_matches(' ').len();
+            line[column..].starts_with('-').then_some(column)
+        })
+    }
+
+    /// The name of an anchor through which others would get a change of the node.
+    pub(crate) fn shared(&self, of: Id) -> Option<&str> {
+        let means = |node: &Node<'_>, it: Id| matches!(node.kind, Kind::Alias(of) if of == it);
+        let mut up = std::iter::successors(Some(of), |of| self.nodes[*of].parent);
+        up.find(|of| self.nodes.iter().any(|node| means(node, *of)))
+            .and_then(|of| self.nodes[of].anchor.as_deref())
+    }
+
+    /// The text with another value: in the place of the old one, or behind the colon where there is none.
+    ///
+    /// # Errors
+    /// When there is no colon.
+    pub(crate) fn with_value(
+        &self,
+        key: Id,
+        value: Id,
+        new: &str,
+    ) -> Result<String, EnvironmentError> {
+        let bytes = self.nodes[value].bytes.clone();
+        let mut out = self.text.to_owned();
+        if !bytes.is_empty() {
+            out.replace_range(bytes, new);
+            return Ok(out);
+        }
+        let end = self.nodes[key].bytes.end;
+        let colon =
+            self.text[end..].find(':').filter(|at| self.text[end..][..*at].trim().is_empty());
+        let colon = colon.ok_or_else(|| by_hand(self.nodes[key].line, NOT_A_BLOCK))?;
+        out.insert_str(end + colon + 1, &format!(" {new}"));
+        Ok(out)
+    }
+
+    /// The text without the lines of a node, which begin in line `from`.
+    pub(crate) fn without(&self, from: usize, of: Id) -> String {
+        splice(self.text, from, self.last_line(of).max(from) + 1, &[])
+    }
 }
 
-/// The first line below line `head` that is neither a key nor, where `list` is allowed, an item of one line.
-pub(super) fn not_a_block(all: &[YamlLine<'_>], head: usize, list: bool) -> Option<usize> {
-    let inside = children(all, head);
-    let first = inside.first()?;
-    let is_odd = |(at, line): &(usize, &YamlLine<'_>)| match list && first.item {
-        true => !line.item || !is_plain_scalar(line.text) || spans(all, *at),
-        false => line.item || !has_plain_key(line.text),
-    };
-    let mut level = (head + 1..).zip(inside).filter(|(_, line)| line.indent == first.indent);
-    // Items of a list below a key may stand in the key's own column.
-    let own_items = |(_, line): &(usize, &YamlLine<'_>)| line.item && !first.item;
-    level.find(|one| is_odd(one) && !own_items(one)).map(|(at, _)| at)
-}
+/// So many parts of a file are named where one has to be chosen.
+const NAMED: usize = 40;
 
 /// The one of `all` that is called `part`, or the only one. `what` they are stands in the error.
-pub(super) fn choose<'a, T>(
+///
+/// # Errors
+/// When there is none, or none of that name.
+pub(crate) fn choose<'a, T>(
     what: &str,
     all: &'a [T],
     name: impl Fn(&T) -> &str,
     part: Option<&str>,
 ) -> Result<&'a T, EnvironmentError> {
-    let names = || all.iter().map(&name).collect::<Vec<_>>().join(", ");
+    let names = || {
+        let names: Vec<_> =
+            all.iter().take(NAMED).map(|one| name(one).escape_debug().to_string()).collect();
+        names.join(", ") + if all.len() > NAMED { ", …" } else { "" }
+    };
     match (part, all) {
         (Some(part), all) => all
             .iter()

@@ -1,5 +1,6 @@
 //! A change as the journal has it.
 
+use crate::activation::Activation;
 use crate::disk::FileAttributes;
 use crate::error::EnvironmentError;
 use crate::in_force::Expected;
@@ -24,13 +25,13 @@ pub struct JournalEntry {
     pub id: u32,
     /// What it does, in one line.
     pub what: String,
-    /// Commands after which it, or its undoing, takes effect: each a list of words.
-    pub after: Vec<Vec<String>>,
+    /// What has it, or its undoing, take effect.
+    pub after: Vec<Activation>,
     /// How far it got.
     pub state: ChangeState,
     /// Whether the last of them restarts its process, to take the change from it.
     pub restarted: bool,
-    /// Whether these commands were run for that state, or there are none.
+    /// Whether that was done for that state, or there are none.
     pub announced: bool,
     /// The files that it changed.
     pub paths: Vec<String>,

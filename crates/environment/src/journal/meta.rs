@@ -1,6 +1,7 @@
 //! What an entry of the journal says of a change: `meta.json`.
 
 use super::{FileChange, Journal};
+use crate::activation::Activation;
 use crate::disk::{FileAttributes, Modified};
 use crate::in_force::Expected;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use std::path::Path;
 pub(super) struct Meta {
     pub(super) version: u32,
     pub(super) what: String,
-    pub(super) after: Vec<Vec<String>>,
+    pub(super) after: Vec<Activation>,
     pub(super) files: Vec<MetaFile>,
     #[serde(default)]
     pub(super) expected: Option<Expected>,

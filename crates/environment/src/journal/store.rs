@@ -71,7 +71,7 @@ impl Store {
         let mut after = meta.after;
         let restarted = has(TAKING_BACK) && meta.expected.is_some();
         if restarted {
-            after.extend(meta.expected.iter().map(|expected| expected.restart.clone()));
+            after.extend(meta.expected.iter().map(|expected| expected.activation.clone()));
         }
         let announced = match state {
             ChangeState::Applied => has("announced"),

@@ -2,6 +2,7 @@
 //! Only modules of ansible-core.
 
 use super::{SnippetFormat, SnippetQuery, one_line};
+use crate::activation::Activation;
 use crate::disk::managed_by;
 use crate::error::EnvironmentError;
 use crate::format::yaml::quoted;
@@ -42,10 +43,10 @@ fn write(query: &SnippetQuery<'_>) -> Result<String, EnvironmentError> {
     let mut out =
         format!("# {}\n# {}: {}\n", query.headline(), one_line(&plan.place), one_line(&plan.why));
     out += &format!("# In effect: {}\n", plan.effect);
-    if !query.restart && !plan.restart.is_empty() {
+    if !query.restart && plan.activation.is_known() {
         out += &format!(
             "# Restart: {} (--restart adds a handler for it)\n",
-            one_line(&plan.restart.join(" "))
+            one_line(&plan.activation.to_string())
         );
     }
     let made = plan.files.iter().filter_map(|file| file.before.as_deref()).find_map(managed_by);
@@ -171,43 +172,37 @@ fn new_file(query: &SnippetQuery<'_>, file: &FileChange, text: &str) -> Vec<Task
 /// What has the change read again, and what restarts, if that is wanted.
 fn handlers(query: &SnippetQuery<'_>) -> Vec<Task> {
     let location = &query.change.location;
-    let reload: Vec<&str> = location.format.reload.to_vec();
-    let restart: Vec<&str> = location.restart.iter().map(String::as_str).collect();
-    let mut found = Vec::new();
-    found.extend((!reload.is_empty()).then(|| handler(&reload)));
-    found.extend((query.restart && !restart.is_empty()).then(|| handler(&restart)));
-    found
+    let all = [Some(location.format.reload), query.restart.then_some(&location.activation)];
+    all.into_iter().flatten().filter(|one| one.is_known()).map(handler).collect()
 }
 
-/// A command as the module that does the same.
-fn handler(words: &[&str]) -> Task {
-    let (words, user) = match words {
-        ["systemctl", "--user", rest @ ..] => (rest, true),
-        ["systemctl", rest @ ..] => (rest, false),
-        ["service", name, verb @ ("restart" | "reload")] => {
-            let arguments = vec![("name", scalar(name)), ("state", format!("{verb}ed"))];
-            let name = format!("{verb} {name}");
-            return Task { name, module: "ansible.builtin.service", arguments };
-        }
-        words => return command(words),
+/// The module that does it.
+fn handler(activation: &Activation) -> Task {
+    let words = activation.words();
+    let of = |verb: &str, name: &str| {
+        let arguments = vec![("name", scalar(name)), ("state", format!("{verb}ed"))];
+        (format!("{verb} {name}"), arguments)
     };
-    let mut arguments = if user { vec![("scope", "user".to_owned())] } else { Vec::new() };
-    let name = words.join(" ");
-    match words {
-        ["daemon-reload"] => arguments.push(("daemon_reload", "true".into())),
-        [verb @ ("restart" | "reload"), unit] => {
-            arguments.push(("name", scalar(unit)));
-            arguments.push(("state", format!("{verb}ed")));
+    let systemd = "ansible.builtin.systemd";
+    let (module, (name, mut arguments)) = match activation {
+        Activation::DaemonReload { .. } => {
+            (systemd, ("daemon-reload".to_owned(), vec![("daemon_reload", "true".to_owned())]))
         }
-        words => return command(words),
+        Activation::Restart { unit, .. } => (systemd, of("restart", unit)),
+        Activation::Reload { unit, try_or_restart: false } => (systemd, of("reload", unit)),
+        Activation::InitScript { name, openrc: false } => {
+            ("ansible.builtin.service", of("restart", name))
+        }
+        _ => {
+            let argv: Vec<String> = words.iter().map(|word| unsafe_scalar(word)).collect();
+            let arguments = vec![("argv", format!("[{}]", argv.join(", ")))];
+            ("ansible.builtin.command", (words.join(" "), arguments))
+        }
+    };
+    if activation.is_of_user() {
+        arguments.insert(0, ("scope", "user".to_owned()));
     }
-    Task { name, module: "ansible.builtin.systemd", arguments }
-}
-
-fn command(words: &[&str]) -> Task {
-    let argv = words.iter().map(|word| unsafe_scalar(word)).collect::<Vec<_>>().join(", ");
-    let arguments = vec![("argv", format!("[{argv}]"))];
-    Task { name: words.join(" "), module: "ansible.builtin.command", arguments }
+    Task { name, module, arguments }
 }
 
 /// The new text without the comment about `undo`, which takes nothing of Ansible's back.
@@ -329,5 +324,40 @@ fn scalar(text: &str) -> String {
         text.to_owned()
     } else {
         unsafe_scalar(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handler_for_each_activation() {
+        let unit = || "a.service".to_owned();
+        let of = |activation: Activation| written(&handler(&activation)).replace("        ", "");
+        for (activation, task) in [
+            (
+                Activation::DaemonReload { user: true },
+                "    - name: daemon-reload\n      ansible.builtin.systemd:\nscope: user\ndaemon_reload: true\n",
+            ),
+            (
+                Activation::restart("a.service"),
+                "    - name: restart a.service\n      ansible.builtin.systemd:\nname: a.service\nstate: restarted\n",
+            ),
+            (
+                Activation::Reload { unit: unit(), try_or_restart: false },
+                "    - name: reload a.service\n      ansible.builtin.systemd:\nname: a.service\nstate: reloaded\n",
+            ),
+            (
+                Activation::InitScript { name: "webserver".to_owned(), openrc: false },
+                "    - name: restart webserver\n      ansible.builtin.service:\nname: webserver\nstate: restarted\n",
+            ),
+        ] {
+            assert_eq!(of(activation), task);
+        }
+        // No module does this: the whole command.
+        let other = of(Activation::Reload { unit: unit(), try_or_restart: true });
+        let words = ["systemctl", "try-reload-or-restart", "a.service"].map(unsafe_scalar);
+        assert!(other.contains(&format!("argv: [{}]", words.join(", "))), "{other}");
     }
 }

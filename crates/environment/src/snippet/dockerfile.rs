@@ -11,7 +11,7 @@ pub(super) static DOCKERFILE: SnippetFormat =
 
 fn write(query: &SnippetQuery<'_>) -> Result<String, EnvironmentError> {
     let change = query.change;
-    crate::format::check_edit(&change.variable, change.value.as_deref())?;
+    crate::format::check(&change.variable, change.value.as_deref())?;
     let Some(value) = &change.value else {
         return Err(
             "a Dockerfile cannot remove what its base image sets: remove its own ENV there".into(),

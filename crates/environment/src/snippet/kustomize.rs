@@ -4,7 +4,7 @@
 use super::{SnippetFormat, SnippetQuery};
 use crate::error::EnvironmentError;
 use crate::format::kubernetes::named;
-use crate::format::yaml::quoted;
+use crate::format::yaml::{SWITCHES, quoted};
 use crate::format_list;
 use crate::merge::ChangeRequest;
 
@@ -14,7 +14,7 @@ pub(super) static KUSTOMIZE: SnippetFormat =
 
 fn write(query: &SnippetQuery<'_>) -> Result<String, EnvironmentError> {
     let change = query.change;
-    crate::format::check_edit(&change.variable, change.value.as_deref())?;
+    crate::format::check(&change.variable, change.value.as_deref())?;
     let manifest = change.location.file.as_ref();
     let manifest = manifest.filter(|_| change.location.format == &format_list::KUBERNETES);
     let Some(file) = manifest else {
@@ -64,7 +64,6 @@ fn variable(change: &ChangeRequest, from_elsewhere: bool, pad: &str) -> String {
 
 /// A word that no reader of YAML takes for a number or a switch, or the same in quotes.
 fn word(text: &str) -> String {
-    const SWITCHES: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let plain = |c: char| c.is_ascii_alphanumeric() || "-./".contains(c);
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(plain);
     if is_word && !SWITCHES.contains(&text.to_ascii_lowercase().as_str()) {

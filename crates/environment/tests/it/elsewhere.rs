@@ -1,6 +1,6 @@
 //! What the reader of a file takes from somewhere else, and files that cannot be changed: the user learns which.
 
-use needless_environment::{ConfigLocation, Disk, Plan, format_of_file, plan};
+use needless_environment::{Activation, ConfigLocation, Disk, Plan, format_of_file, plan};
 use needless_model::Confidence;
 use std::fs;
 
@@ -23,7 +23,7 @@ fn planned(
         label: String::new(),
         why: String::new(),
         confidence: Confidence::High,
-        restart: Vec::new(),
+        activation: Activation::Unknown,
         caveat: None,
     };
     let disk = Disk::at(folder.path()).unwrap();
@@ -126,11 +126,12 @@ fn what_else_may_set_a_variable_is_named() {
 }
 
 #[test]
-fn a_key_with_a_question_mark_is_refused() {
+fn a_key_with_a_question_mark_is_over_lines() {
     let text = "services:\n  web:\n    environment:\n      ? TZ\n      : Asia/Tokyo\n";
     for value in [Some("UTC"), None] {
         let why = planned("/srv/compose.yaml", Some(text), None, value).unwrap_err();
-        assert_eq!(why, "/srv/compose.yaml: line 4: keys with a question mark are not understood");
+        let says = "a value over several lines is not changed automatically: edit it by hand";
+        assert_eq!(why, format!("/srv/compose.yaml: line 4: {says}"));
     }
 }
 

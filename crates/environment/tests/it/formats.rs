@@ -1,5 +1,6 @@
 //! Properties of every format: a variable that was put is found, putting it twice changes nothing more, and nothing else changes.
 
+use crate::check_place::check_place;
 use crate::common::written_by_hand;
 use needless_environment as environment;
 use needless_environment::{CONFIG_FORMATS, ConfigFormat, Edit};
@@ -313,15 +314,12 @@ fn a_comment_on_the_line_is_kept() {
     }
 }
 
-#[path = "../../../../fuzz/check_place.rs"]
-mod check_place;
-
 /// What fuzzing starts from, and what it found.
 #[test]
 fn the_fuzz_corpus_is_changed_as_promised() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/place");
     let files = std::fs::read_dir(folder).unwrap();
     let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
-    let changed = files.filter(|bytes| check_place::check_place(bytes)).count();
+    let changed = files.filter(|bytes| check_place(bytes)).count();
     assert!(changed >= 25, "{changed}");
 }

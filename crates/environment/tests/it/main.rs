@@ -1,5 +1,7 @@
 //! The tests of this crate that see it from outside: one program, so that what they share is compiled once.
 
+#[path = "../../../../fuzz/check_place.rs"]
+mod check_place;
 mod ci;
 mod common;
 mod elsewhere;

@@ -1,7 +1,8 @@
 //! No secret of a file reaches the screen or the list of changes, in whatever way it is written there.
 
 use needless_environment::{
-    ConfigLocation, Disk, Journal, Request, Subject, format_of_file, merged, plan, resolve,
+    Activation, ConfigLocation, Disk, Journal, Request, Subject, format_of_file, merged, plan,
+    resolve,
 };
 use needless_fixtures::thorough;
 use needless_model::Confidence;
@@ -176,7 +177,7 @@ fn no_secret_is_shown() {
                 label: path.clone(),
                 why: String::new(),
                 confidence: Confidence::High,
-                restart: Vec::new(),
+                activation: Activation::Unknown,
                 caveat: None,
             };
             match plan(&location, variable, *value, &disk) {

@@ -1,11 +1,16 @@
 //! Manifests and compose files, changed and read back by a real YAML parser: the one variable has its
 //! value, nothing else is different.
 
+use crate::check_place::check_place;
 use crate::common::{COMPOSE_TEXT, POD, changed, manifest, of_kubernetes};
-use needless_environment::{COMPOSE, ConfigFormat, Edit, KUBERNETES};
+use needless_environment::{
+    COMPOSE, ConfigFormat, Edit, GITHUB_WORKFLOW, GITLAB_CI, HELM, KUBERNETES,
+};
 use needless_fixtures::needed;
+use proptest::prelude::*;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 const READ: &str = r#"
 import json, sys, yaml
@@ -148,10 +153,13 @@ fn values_in_braces_are_refused() {
         "containers:\n- name: c\n  env:\n  - {name: A, value: b}\n  - name: B\n    value: c\n",
         "containers:\n- name: c\n  env:\n    [{name: TZ, value: a}]\n",
         "containers:\n- name: c\n  env:\n  - name:\n      TZ\n    value: a\n",
-        "containers:\n- name: c\n  env:\n  - name: !!str TZ\n    value: a\n",
-        "containers:\n- name: c\n  env:\n  - \"n\\x61me\": TZ\n    value: a\n",
     ] {
         attack(&KUBERNETES, text, Some(BLOCK));
+    }
+    // A parser reads these keys.
+    for key in ["name: !!str TZ", "\"n\\x61me\": TZ"] {
+        let text = format!("containers:\n- name: c\n  env:\n  - {key}\n    value: a\n");
+        attack(&KUBERNETES, &text, None);
     }
     attack(&COMPOSE, "services:\n  web:\n    {image: i}\n", Some(BLOCK));
     attack(&COMPOSE, "services:\n  w:\n    environment:\n      {TZ: UTC}\n", Some(BLOCK));
@@ -164,14 +172,16 @@ fn values_in_braces_are_refused() {
 fn neighbours_over_lines_stay() {
     for value in OVER_LINES {
         let text = format!("services:\n  web:\n    environment:\n      A: {value}\n      B: c\n");
-        attack(&COMPOSE, &text, None);
+        // No list and no mapping is a value to Compose or Kubernetes.
+        let is_value = !value.starts_with(['[', '{']);
+        attack(&COMPOSE, &text, (!is_value).then_some("Compose takes no list"));
         for tail in ["", "  # a comment\n  args: [\n  a]\n"] {
             let first = format!("containers:\n- name: c\n  command: {value}\n{tail}");
             attack(&KUBERNETES, &first, None);
             let last = format!(
                 "containers:\n- name: c\n  env:\n    - name: A\n      value: {value}\n{tail}"
             );
-            attack(&KUBERNETES, &last, None);
+            attack(&KUBERNETES, &last, (!is_value).then_some("Kubernetes refuses it"));
         }
     }
     attack(
@@ -189,4 +199,167 @@ fn neighbours_over_lines_stay() {
         "containers:\n- name: |\n    c\n  env:\n  - name: TZ\n    value: a\n",
         None,
     );
+}
+
+/// A value that a neighbour has without quotes is refused only where Kubernetes refuses it too.
+#[test]
+fn words_that_are_no_text_are_known() {
+    let of = |value: &str| {
+        let env = format!("  env:\n  - name: A\n    value: {value}\n");
+        let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
+        KUBERNETES.change(&format!("containers:\n- name: c\n{env}"), &edit)
+    };
+    for value in ["10.0.0.1", "2024-01-01", "3f2a9b", "-y", "a5", "1.2.3", "\"5\"", "1:20", "~"] {
+        assert!(of(value).is_ok(), "{value}: {:?}", of(value));
+    }
+    for value in ["5", "-1.5", "0x1F", "010", "1_000", "yes", "Off", "true", "[a]", "{a: b}"] {
+        let why = of(value).unwrap_err().to_string();
+        assert!(why.starts_with("line 5: Kubernetes refuses it"), "{value}: {why}");
+    }
+}
+
+/// What a text in braces has besides the variable may be a secret: it is not repeated, and nothing is lost.
+#[test]
+fn blocks_in_braces_are_written_anew_only_where_they_hold_nothing_else() {
+    let workflow = "on: push\njobs:\n  a:\n    env: {X}\n    steps: []\n";
+    let values = "image: x\nenv: {X}\n";
+    for (place, text, part) in [(&GITHUB_WORKFLOW, workflow, Some("a")), (&HELM, values, None)] {
+        let line = |inside: &str| {
+            let edit = Edit { variable: "TZ", value: Some("UTC"), part };
+            let line = place.line_by_hand(&text.replace("{X}", inside), &edit)?;
+            Some((line.text, line.replaces.is_some()))
+        };
+        let whole = Some(("env: {TZ: \"UTC\"}".to_owned(), true));
+        assert_eq!((line("{}"), line("{TZ: a}")), (whole.clone(), whole), "{place:?}");
+        assert_eq!(line("{TZ: a, KEY: Zq8hunter}"), None, "{place:?}");
+    }
+}
+
+/// Texts of 128 KiB that are made to be expensive, or are no YAML.
+fn hostile() -> Vec<String> {
+    const SIZE: usize = 1 << 17;
+    let many = |start: &str, each: &dyn Fn(usize) -> String| {
+        let mut text = start.to_owned();
+        (0..).map(each).find(|next| {
+            text += next;
+            text.len() + 2 * next.len() > SIZE
+        });
+        text
+    };
+    let service = "services:\n  web:\n    environment:\n";
+    let aliases = |at: usize| format!("a{}: &a{} [*a{at}, *a{at}]\n", at + 1, at + 1);
+    let merges = |at: usize| format!("a{}: &a{} {{<<: [*a{at}, *a{at}]}}\n", at + 1, at + 1);
+    let long_key = "k".repeat(1000);
+    let deep_keys: String = (0..100).map(|at| format!("{}{long_key}:\n", " ".repeat(at))).collect();
+    vec![
+        "services:\r  web:\r    environment:\r      A: b\r".to_owned(),
+        "services:\n  web: {environment: [\n".to_owned(),
+        "containers:\n- name: c\n  env: *nothing\n".to_owned(),
+        "services:\n  web: &w\n    environment: *w\n".to_owned(),
+        "\u{feff}services:\n\tweb: \u{0}\n".to_owned(),
+        many("", &|_| "[".into()),
+        many("services:\n  web:\n    x: ", &|_| "{a: ".into()),
+        many("containers:\n- ", &|_| "- ".into()),
+        many("", &|at| format!("{}a:\n", " ".repeat(at))),
+        many("a0: &a0 [x]\n", &aliases) + service + "      A: *a9\n",
+        many("a0: &a0 {TZ: a}\n", &merges) + service + "      <<: *a999\n",
+        many(service, &|_| "      TZ: a\n".into()),
+        many(service, &|at| format!("      A{at}: a\n")),
+        many(&format!("{service}      TZ: \"a"), &|_| " #".into()) + "\"\n",
+        many("services:\n", &|at| format!("  s{at}: {{}}\n")),
+        many("containers:\n", &|_| "- name: c\n".into()),
+        many("containers: [", &|_| "{name: c},".into()) + "]\n",
+        many("containers:\n- name: c\n  env:\n", &|_| "  - {name: TZ}\n".into()),
+        many("jobs:\n", &|at| format!("  a{at}:\n    env:\n      TZ: a\n")),
+        many("", &|at| format!("a{at}:\n  script: a\n")),
+        many(&deep_keys, &|at| format!("{}e{at}: {{env: {{}}}}\n", " ".repeat(101))),
+    ]
+}
+
+/// Such texts are refused with one line of why, or changed; and soon.
+#[test]
+fn a_hostile_text_is_one_line_of_why() {
+    for text in hostile() {
+        let begin = text.get(..60).unwrap_or(&text);
+        for place in [&COMPOSE, &KUBERNETES, &HELM, &GITHUB_WORKFLOW, &GITLAB_CI] {
+            for (value, part) in [(Some("UTC"), None), (None, Some("web"))] {
+                let started = Instant::now();
+                let edit = Edit { variable: "TZ", value, part };
+                if let Err(why) = place.change(&text, &edit) {
+                    let why = why.to_string();
+                    assert!(!why.contains(['\n', '\r']) && why.len() < 2000, "{begin:?}: {why}");
+                }
+                let took = started.elapsed();
+                assert!(took < Duration::from_secs(10), "{begin:?} {place:?}: {took:?}");
+            }
+        }
+    }
+}
+
+/// Lines that mean something to one of the readers, alone or behind another.
+const ANY: [&str; 46] = [
+    "services:",
+    "  web:",
+    "  db: &d",
+    "    environment:",
+    "    environment: &e",
+    "    environment: *e",
+    "      TZ: a",
+    "      TZ: 'x' # é",
+    "      - TZ=a",
+    "      - A=1",
+    "    - \"TZ=é\"",
+    "      <<: *e",
+    "      A: |+",
+    "        é",
+    "",
+    "    image: x",
+    "containers:",
+    "- name: web",
+    "  env:",
+    "  - name: TZ",
+    "    value: a",
+    "    value: \"é\"",
+    "  - name: B",
+    "    valueFrom:",
+    "      x: y",
+    "---",
+    "...",
+    "  - {name: TZ, value: a}",
+    "    env: [",
+    "  ]",
+    "  env: {}",
+    "# TZ",
+    "      TZ: >-",
+    "      TZ: !!str é",
+    "      ? TZ",
+    "      : a",
+    "\tx",
+    "      \"T\\x5a\": a",
+    "  -",
+    "    value: {{ .Values.é }}",
+    "    <<: *d",
+    "  web: {environment: {TZ: a}}",
+    "x: &e {TZ: \u{feff}a}",
+    "      TZ: *t",
+    "jobs:",
+    "    script: x",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// For any lines: no reader panics, what was put is found, and once is enough.
+    #[test]
+    fn any_lines(
+        lines in proptest::collection::vec(prop::sample::select(&ANY[..]), 0..12),
+        begin in prop::sample::select(&["", "services:\n  web:\n", "containers:\n- name: web\n"][..]),
+        end in prop::sample::select(&["\n", "\r\n", "\r"][..]),
+        part in prop::sample::select(&["", "web"][..]),
+    ) {
+        let text = begin.to_owned() + &lines.join(end);
+        for place in ["compose", "Kubernetes manifest", "Helm values", "GitHub workflow", "GitLab pipeline"] {
+            check_place(format!("{place}\na\"b'c\\d$e `f` #g: $(x)\n{part}\n{text}").as_bytes());
+        }
+    }
 }

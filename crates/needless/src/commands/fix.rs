@@ -13,7 +13,8 @@ use crate::{advice, exit, output};
 use anyhow::{Context as _, Result, bail};
 use calls::Counter;
 use needless_environment::{
-    self as environment, ChangeRequest, Disk, Expected, Journal, LocaleHow, Plan, overruled,
+    self as environment, Activation, ChangeRequest, Disk, Expected, Journal, LocaleHow, Plan,
+    overruled,
 };
 use needless_host::Root;
 use needless_model::Exit;
@@ -285,8 +286,8 @@ impl Run<'_> {
             recovered.iter().for_each(output::warn);
             journal
         };
-        let after: Vec<Vec<String>> =
-            std::iter::once(plan.reload.clone()).filter(|words| !words.is_empty()).collect();
+        let reload = std::iter::once(plan.reload.clone());
+        let after = reload.filter(Activation::is_known).collect();
         let id = journal.apply_expecting(&plan.what, &plan.files, after, expected)?;
         writeln!(out, "done: change {id}; `needless undo {id}` takes it back")?;
         Ok(Done::Applied(id, journal))
@@ -304,8 +305,8 @@ fn show(out: &mut impl Write, change: Option<&ChangeRequest>, plan: &Plan) -> Re
         writeln!(out, "  caveat   {}", escape(caveat))?;
     }
     writeln!(out, "  effect   {}", plan.effect)?;
-    if !plan.restart.is_empty() {
-        writeln!(out, "  restart  {}", escape(&plan.restart.join(" ")))?;
+    if plan.activation.is_known() {
+        writeln!(out, "  restart  {}", escape(&plan.activation.to_string()))?;
     }
     writeln!(out, "\n{}", safe_lines(&plan.diff_to_show()))?;
     if plan.hides_text() {

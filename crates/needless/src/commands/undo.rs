@@ -4,8 +4,8 @@ use crate::cli::UndoArgs;
 use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
-    self as environment, ChangeState, Entries, EnvironmentError, Expected, Journal, JournalEntry,
-    Recovered, Seen, restart_verb, take_effect,
+    self as environment, Activation, ChangeState, Entries, EnvironmentError, Expected, Journal,
+    JournalEntry, Recovered, Seen,
 };
 use needless_model::Exit;
 use needless_report::escape;
@@ -115,15 +115,15 @@ fn take_back(wanted: Option<u32>) -> Result<()> {
 
 /// Which process still has the value of a change that was taken back: files are restored, processes are not.
 fn who_keeps_it(out: &mut impl Write, entry: &JournalEntry) -> std::io::Result<()> {
-    if let Some(words) = entry.after.last().filter(|_| entry.restarted) {
-        return writeln!(out, "{}: {}", restart_verb(words), escape(&words.join(" ")));
+    if let Some(last) = entry.after.last().filter(|_| entry.restarted) {
+        return writeln!(out, "{}: {}", last.verb(), escape(&last.to_string()));
     }
     let Some(expected) = &entry.expected else {
         return writeln!(out, "processes that run keep the value until they are restarted");
     };
     match expected.look() {
         Seen::InForce(who) => {
-            let (who, label, words) = (escape(&who), expected.label(), expected.restart.join(" "));
+            let (who, label, words) = (escape(&who), expected.label(), &expected.activation);
             let how = match &expected.next {
                 Some(next) => format!("the next {next} has what the files say now"),
                 None => format!("`{words}` gives it what the files say now"),
@@ -207,25 +207,23 @@ pub(super) fn announce(
     journal: &Journal,
     entry: &JournalEntry,
 ) -> Result<()> {
-    let done = entry.after.iter().try_for_each(|command| read_again(out, command));
+    let done = entry.after.iter().try_for_each(|one| read_again(out, one));
     journal.announced(entry.id)?;
     done
 }
 
 /// Runs what has a changed file read again. The change stays where that fails.
-fn read_again(out: &mut impl Write, command: &[String]) -> Result<()> {
-    let hint = take_effect(command).map_err(|why| {
-        match command {
-            [systemctl, option @ .., verb, unit] if systemctl == "systemctl" && verb == "restart" => {
-                let user = option.iter().map(|word| format!("{word} ")).collect::<String>();
-                anyhow!(
-                    "{why}: the restart after that failed: look at `systemctl {user}status {unit}`, then start it"
-                )
-            }
-            _ => anyhow!(
-                "{why}: the file is written, but its reader does not know yet: run that command where it runs"
-            ),
+fn read_again(out: &mut impl Write, activation: &Activation) -> Result<()> {
+    let hint = activation.take_effect().map_err(|why| match activation {
+        Activation::Restart { unit, user } => {
+            let user = if *user { "--user " } else { "" };
+            anyhow!(
+                "{why}: the restart after that failed: look at `systemctl {user}status {unit}`, then start it"
+            )
         }
+        _ => anyhow!(
+            "{why}: the file is written, but its reader does not know yet: run that command where it runs"
+        ),
     })?;
     match hint {
         Some(hint) => Ok(writeln!(out, "{}", escape(&hint))?),

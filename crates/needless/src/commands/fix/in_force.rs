@@ -5,8 +5,7 @@ use super::undo;
 use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
-    self as environment, ChangeRequest, ChangeState, Entries, Expected, Journal, JournalEntry,
-    Plan, Seen, overruled, restart_verb,
+    ChangeRequest, ChangeState, Entries, Expected, Journal, JournalEntry, Plan, Seen, overruled,
 };
 use needless_model::Exit;
 use needless_report::escape;
@@ -94,12 +93,12 @@ pub(super) fn already(
     let (mut out, what) = (output::stdout_lines()?, escape(&plan.what));
     // Returns whether it did.
     let again = |out: &mut dyn Write| -> Result<bool> {
-        if !restart || plan.restart.is_empty() {
+        if !restart || !plan.activation.is_known() {
             return Ok(false);
         }
-        environment::run(&plan.restart)?;
-        let words = plan.restart.join(" ");
-        writeln!(out, "{}: {}", restart_verb(&plan.restart), escape(&words))?;
+        plan.activation.run()?;
+        let words = plan.activation.to_string();
+        writeln!(out, "{}: {}", plan.activation.verb(), escape(&words))?;
         Ok(true)
     };
     let Some(expected) = expected else {
@@ -140,7 +139,7 @@ pub(super) fn already(
             restart_and_look(&mut out, &expected, plan, id, &journal, counter)?;
         }
         Seen::Pending(why) | Seen::Missing(why) => {
-            let (why, words) = (escape(&why), plan.restart.join(" "));
+            let (why, words) = (escape(&why), plan.activation.to_string());
             writeln!(out, "written, not in force: {what}: {why}: restart: `{}`", escape(&words))?;
         }
     }
@@ -155,7 +154,7 @@ pub(super) fn pending(
     id: u32,
     restart: bool,
 ) -> Result<()> {
-    let words = plan.restart.join(" ");
+    let words = plan.activation.to_string();
     match expected.look() {
         Seen::InForce(who) => writeln!(out, "in force: {} already has it", escape(&who))?,
         Seen::Unknown(why) if restart => writeln!(
@@ -191,7 +190,7 @@ pub(super) fn unseen(
     restart: bool,
     journal: &Journal,
 ) -> Result<()> {
-    let (words, verb) = (plan.restart.join(" "), restart_verb(&plan.restart));
+    let (words, verb) = (plan.activation.to_string(), plan.activation.verb());
     let next = expected.and_then(|expected| expected.next.as_deref());
     let origin = match next {
         Some(next) => format!("the next {next} has it; then `needless fix --check {id}` looks"),
@@ -208,7 +207,7 @@ pub(super) fn unseen(
         };
         return Ok(writeln!(out, "written{}: {origin}", escape(&more))?);
     }
-    if plan.restart.is_empty() {
+    if !plan.activation.is_known() {
         let why = match next {
             Some(_) => "written, and nothing to restart",
             None => "nothing to restart: no program is known that reads it again",
@@ -216,11 +215,10 @@ pub(super) fn unseen(
         return Ok(writeln!(out, "{why}; {origin}")?);
     }
     let stays = |why| anyhow!("{why}; the change stays: `needless undo {id}` takes it back");
-    environment::run(&plan.restart).map_err(stays)?;
+    plan.activation.run().map_err(stays)?;
     if let Some(why) = overruled(change) {
         undo::announce(out, journal, &journal.undo(id)?)?;
-        environment::run(&plan.restart)
-            .map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
+        plan.activation.run().map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
         bail!("{why}; taken back, and {verb} once more");
     }
     let seen = if next.is_some() { "" } else { "not looked at: " };
@@ -266,7 +264,7 @@ pub(super) fn restart_and_look(
             };
             undo::announce(out, journal, &back)
                 .map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
-            bail!("{why}; taken back, and {} once more", restart_verb(&plan.restart))
+            bail!("{why}; taken back, and {} once more", plan.activation.verb())
         }
         (Err(Lacking::Missing(why) | Lacking::Unseen(why)), None) => Err(why),
     }
@@ -279,11 +277,12 @@ fn trial(
     plan: &Plan,
     counter: &Counter<'_>,
 ) -> Result<(), Lacking> {
-    let (label, verb) = (expected.label(), restart_verb(&plan.restart));
-    environment::run(&plan.restart)
+    let (label, verb) = (expected.label(), plan.activation.verb());
+    plan.activation
+        .run()
         .map_err(|why| Lacking::Missing(anyhow!("{label}: the restart failed: {why}")))?;
     let mut restarts = expected.restarts();
-    writeln!(out, "{verb}: {}", escape(&plan.restart.join(" ")))?;
+    writeln!(out, "{verb}: {}", escape(&plan.activation.to_string()))?;
     let who = match expected.look_after_restart() {
         Seen::InForce(who) => who,
         Seen::Unknown(why) => {
