@@ -1,9 +1,9 @@
 //! What the fuzz target `place` and an ordinary test call on every input: a file that sets variables is read and changed
-//! as [`needless_environment::ConfigFormat`] promises.
+//! as [`needless_environment::Place`] promises.
 //!
 //! An input is three lines, the name of the place, a value, and the part of the file (or nothing), then the file.
 
-use needless_environment::{CONFIG_FORMATS, Edit};
+use needless_environment::{Edit, PLACES};
 
 /// Returns whether the change could be made, by a tool or by hand.
 pub(crate) fn check_place(bytes: &[u8]) -> bool {
@@ -14,7 +14,7 @@ pub(crate) fn check_place(bytes: &[u8]) -> bool {
     else {
         return false;
     };
-    let Some(place) = CONFIG_FORMATS.iter().find(|place| place.name == name) else { return false };
+    let Some(place) = PLACES.iter().find(|place| place.name == name) else { return false };
     let part = Some(part).filter(|part| !part.is_empty());
     place.find(text, "TZ", part);
     place.find(text, "TZ", None);

@@ -2,9 +2,7 @@
 //!
 //! `change ROOT STATE apply|formats|undo|undo-two|recover`
 
-use needless_environment::{
-    CONFIG_FORMATS, Edit, EnvironmentError, FileAttributes, FileChange, Journal,
-};
+use needless_environment::{Edit, EnvironmentError, FileAttributes, FileChange, Journal, PLACES};
 use std::path::Path;
 
 fn main() -> Result<(), EnvironmentError> {
@@ -66,7 +64,7 @@ fn edited(
     name: &str,
     part: Option<&str>,
 ) -> Result<FileChange, EnvironmentError> {
-    let place = CONFIG_FORMATS.iter().find(|place| place.name == name).ok_or("no such place")?;
+    let place = PLACES.iter().find(|place| place.name == name).ok_or("no such place")?;
     let old = journal.disk().read_for_change(path)?.ok_or("no such file")?;
     let text = String::from_utf8_lossy(&old.bytes).into_owned();
     let new = place.change(&text, &Edit { variable: "TZ", value: Some("UTC"), part })?;

@@ -4,9 +4,9 @@
 //! A process keeps the environment that it was started with (execve(2)), and systemd reads the files of a unit for its
 //! next start (systemd.exec(5)): a change of a unit needs a restart, and a reload is never enough. A reload is enough
 //! only where a daemon then starts other processes with a new environment, as php-fpm does with its workers and
-//! supervisord with its programs. The format of such a place says so: it finds such a process ([`ConfigFormat::worker`]).
+//! supervisord with its programs. The format of such a place says so: it finds such a process ([`Place::worker`]).
 //!
-//! [`ConfigFormat::worker`]: crate::config_format::ConfigFormat
+//! [`Place::worker`]: crate::place::Place
 
 use crate::error::EnvironmentError;
 use crate::running::{property, run, systemd_runs};

@@ -1,8 +1,8 @@
 //! The answer in one sentence: why a process has a variable, or does not have it.
 
-use crate::channel::{Channel, Launcher, Started};
 use crate::sources::AS_WRITTEN;
 use crate::sshd_config::ACCEPTED;
+use crate::started_by::{Launcher, Started, StartedBy};
 use crate::trace_variable::{own_change, passed_on, taker, transition};
 use crate::unit_assignments::{NOT_EXPORTED, WayEffect};
 use needless_host::{ProcInfo, Root};
@@ -14,7 +14,7 @@ pub(crate) struct Facts<'a> {
     /// The process with its ancestors, itself last.
     pub chain: &'a [ProcInfo],
     pub variable: &'a str,
-    pub channel: &'a Channel,
+    pub started_by: &'a StartedBy,
     pub mentions: &'a [Assignment],
     /// What stands between its unit and it, if that explains the value.
     pub way: Option<WayEffect>,
@@ -23,7 +23,7 @@ pub(crate) struct Facts<'a> {
 impl Facts<'_> {
     /// The answer, and other possible explanations. `unit`: what the files of the unit give, and where.
     pub(crate) fn answer(&self, unit: Option<(Option<String>, String)>) -> (String, Vec<String>) {
-        let Facts { root, chain, variable, channel, mentions, way } = self;
+        let Facts { root, chain, variable, started_by, mentions, way } = self;
         let Some(me) = chain.last() else { return (String::new(), Vec::new()) };
         let name = format!("{}[{}]", me.name(), me.pid);
         // The value that the program has now counts; the value that it was given explains it.
@@ -56,10 +56,10 @@ impl Facts<'_> {
                 let lost = chain.windows(2).rev().find_map(|pair| {
                     let had = passed_on(&pair[0]).iter().any(|value| value.text().is_some());
                     let lost = had && pair[1].initial.is_unset();
-                    lost.then(|| transition(&pair[0], &pair[1], variable, channel, root))
+                    lost.then(|| transition(&pair[0], &pair[1], variable, started_by, root))
                 });
                 // What the command of a job does is known better than between which processes.
-                let of_cron = **channel == Channel::Cron;
+                let of_cron = **started_by == StartedBy::Cron;
                 let why = match (lost.flatten().filter(|_| !of_cron || way.is_none()), way, unit) {
                     (Some(lost), ..) => lost,
                     (None, Some(way), _) => {
@@ -77,21 +77,24 @@ impl Facts<'_> {
     /// Why a process does not have a variable that nobody is known to have taken away.
     fn not_given(&self, or: &mut Vec<String>) -> String {
         let at = |one: &Assignment| format!("{}:{}", one.file, one.line);
-        let channel = self.channel;
+        let started_by = self.started_by;
         if let Some(one) = self.mentions.iter().find(|one| reaches(one) && sets(one)) {
-            if let Channel::Unit { name, how: Started::Rebuilt } = channel {
+            if let StartedBy::Unit { name, how: Started::Rebuilt } = started_by {
                 return format!(
                     "a program in {name} built a new environment (env -i, su, a script), after systemd"
                 );
             }
             let removed = "removed it (env -u, a script, or the program itself)";
             return if self.is_younger(&one.file) {
-                or.push(format!("a program between {} and it may have {removed}", channel.label()));
+                or.push(format!(
+                    "a program between {} and it may have {removed}",
+                    started_by.label()
+                ));
                 format!("{} sets it, and was changed after the process was started", at(one))
             } else {
                 format!(
                     "a program between {} and it {removed}: {} sets it, and is older than the process",
-                    channel.label(),
+                    started_by.label(),
                     at(one)
                 )
             };
@@ -115,7 +118,7 @@ impl Facts<'_> {
                 _ => None,
             },
         ));
-        unread.unwrap_or_else(|| format!("{} does not give it that variable", channel.subject()))
+        unread.unwrap_or_else(|| format!("{} does not give it that variable", started_by.subject()))
     }
 
     /// Whether a file was changed after the process was started.
@@ -125,7 +128,7 @@ impl Facts<'_> {
     }
 
     fn set(&self, name: &str, when: &str, value: &str) -> (String, Vec<String>) {
-        let Facts { chain, variable, channel, mentions, .. } = self;
+        let Facts { chain, variable, started_by, mentions, .. } = self;
         // The first of the unbroken line of ancestors with this value.
         let has = |info: &&ProcInfo| passed_on(info).iter().any(|v| v.text() == Some(value));
         // cron and at pass on nothing: the same value above them is a coincidence.
@@ -174,7 +177,7 @@ impl Facts<'_> {
         if all.is_empty() {
             all.push(format!(
                 "no file that was read sets it: {} set it, or a program in between",
-                channel.label()
+                started_by.label()
             ));
         }
         let first = all.remove(0);

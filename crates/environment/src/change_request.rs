@@ -23,7 +23,7 @@ pub(crate) fn check_target(
 ) -> Result<(), EnvironmentError> {
     let (Some(value), "TZ") = (value, variable) else { return Ok(()) };
     // The value becomes part of a sentence.
-    crate::format::check_value(value)?;
+    crate::places::check_value(value)?;
     let Zone { name, file, is_path, known, is_rule } = Zone::of(value, root);
     for exe in exes {
         let runtime = Runtime::of_exe(exe);

@@ -1,8 +1,8 @@
 //! Has a format's own checker (`visudo`, `sshd -t`, `sh -n`) read a text before it is written.
 
-use crate::config_format::{CheckStyle, ConfigFormat};
 use crate::crontab;
 use crate::error::EnvironmentError;
+use crate::place::{CheckStyle, Place};
 use crate::running::program_of_system;
 use crate::scratch::{Scratch, in_memory};
 use crate::shown_diff::HIDDEN_TEXT;
@@ -13,18 +13,18 @@ use std::process::Command;
 const INPUT: &str = "/proc/self/fd/0";
 
 /// Has the file's own checker read the text; does nothing where the checker is not installed.
-pub(crate) fn check(format: &ConfigFormat, path: &str, text: &str) -> Result<(), EnvironmentError> {
-    let [program, arguments @ ..] = format.check else { return Ok(()) };
+pub(crate) fn check(place: &Place, path: &str, text: &str) -> Result<(), EnvironmentError> {
+    let [program, arguments @ ..] = place.check else { return Ok(()) };
     let Some(program) = program_of_system(program) else { return Ok(()) };
     let mut command = Command::new(&program);
-    if format.check_style == CheckStyle::Crontab {
+    if place.check_style == CheckStyle::Crontab {
         let Some(option) = crontab::check_option(&program) else { return Ok(()) };
         command.arg(option);
     }
     let failed = |error: std::io::Error| format!("cannot have {path} checked: {error}");
     let input = in_memory(text.as_bytes()).map_err(failed)?;
     let (mut seen, mut checked, mut folder) = (INPUT.to_owned(), INPUT.to_owned(), None);
-    if format.check_style == CheckStyle::UnitDropIn {
+    if place.check_style == CheckStyle::UnitDropIn {
         let folder = folder.insert(Scratch::new().map_err(failed)?);
         let unit = folder.path().join("needless-check.service");
         folder.put(&unit, b"[Service]\nExecStart=/bin/true\n").map_err(failed)?;
@@ -39,7 +39,7 @@ pub(crate) fn check(format: &ConfigFormat, path: &str, text: &str) -> Result<(),
     let done = command.output().map_err(failed)?;
     let complaint = String::from_utf8_lossy(&done.stderr).replace(&seen, path);
     // systemd-analyze exits 0 whatever it finds, and also complains about other units.
-    let by_lines = matches!(format.check_style, CheckStyle::Lines | CheckStyle::UnitDropIn);
+    let by_lines = matches!(place.check_style, CheckStyle::Lines | CheckStyle::UnitDropIn);
     let bad = if by_lines {
         complaint.lines().find(|line| line.starts_with(path))
     } else if done.status.success() {
@@ -76,7 +76,7 @@ fn without_text(complaint: &str, path: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config_format::DEFAULT;
+    use crate::place::DEFAULT;
 
     /// While a checker runs, no file holds the text: whatever kills needless then, no copy stays.
     #[test]
@@ -87,9 +87,9 @@ mod tests {
             grep -rqs s3cret ${TMPDIR:-/tmp}/needless-*/ && found=
             test $found || { echo /etc/x: wrong >&2; false; }";
         for check_style in [CheckStyle::ExitStatus, CheckStyle::UnitDropIn] {
-            let format = ConfigFormat { check: &["sh", "-c", LOOK], check_style, ..DEFAULT };
-            assert_eq!(check(&format, "/etc/x", "P=s3cret\n"), Ok(()));
-            assert!(check(&format, "/etc/x", "P=\n").is_err());
+            let place = Place { check: &["sh", "-c", LOOK], check_style, ..DEFAULT };
+            assert_eq!(check(&place, "/etc/x", "P=s3cret\n"), Ok(()));
+            assert!(check(&place, "/etc/x", "P=\n").is_err());
         }
     }
 

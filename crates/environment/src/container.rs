@@ -1,13 +1,13 @@
 //! What is known on the host of a container: the command that started it, podman-run(1) and docker-run(1), and what podman
 //! says of it.
 
-use crate::channel::Channel;
-use crate::format::{FoundValue, env_file};
+use crate::places::{FoundValue, env_file};
 use crate::running::run;
 use crate::sources::AS_WRITTEN;
+use crate::start_path::StartPath;
+use crate::started_by::StartedBy;
 use crate::unit;
 use crate::unit_assignments::{WayEffect, way_assignments};
-use crate::way::Way;
 use needless_host::{ProcInfo, Root, Service, ServiceKind};
 use needless_model::{Assignment, Visibility};
 
@@ -119,7 +119,11 @@ pub(crate) fn run_arguments(words: &[String], variable: &str) -> Option<RunArgum
 }
 
 /// How the process `me` of a container got its environment; `watcher`: the program that started its first process.
-pub(crate) fn channel(me: &ProcInfo, service: &Service, watcher: Option<&ProcInfo>) -> Channel {
+pub(crate) fn started_by(
+    me: &ProcInfo,
+    service: &Service,
+    watcher: Option<&ProcInfo>,
+) -> StartedBy {
     let podman = podman_id(&me.cgroup).map(str::to_owned);
     let label = match &podman {
         // Below the group of a unit, which is what has a name for the outside.
@@ -130,7 +134,7 @@ pub(crate) fn channel(me: &ProcInfo, service: &Service, watcher: Option<&ProcInf
     let unit = watcher.map(|info| Service::of_cgroup(&info.cgroup, info.exe.as_deref()));
     let unit = unit.filter(|unit| unit.kind == ServiceKind::Unit).map(|unit| unit.name);
     let unit = unit.filter(|name| name.ends_with(".service"));
-    Channel::Container { label, podman, unit }
+    StartedBy::Container { label, podman, unit }
 }
 
 /// The container of podman in the text of a process's control groups: its whole id.
@@ -154,8 +158,8 @@ pub(crate) enum Given {
 }
 
 /// Asks podman what gives the container of `channel` the variable; `None` where it is not podman's, or cannot be asked.
-pub(crate) fn given(root: &Root, channel: &Channel, variable: &str) -> Option<Given> {
-    let Channel::Container { podman: Some(id), .. } = channel else { return None };
+pub(crate) fn given(root: &Root, started_by: &StartedBy, variable: &str) -> Option<Given> {
+    let StartedBy::Container { podman: Some(id), .. } = started_by else { return None };
     let format = "{{json .Config.CreateCommand}}\n{{.ImageName}}\n{{.Image}}";
     let text = podman(&["container", "inspect", "--format", format, id])?;
     let mut lines = text.lines();
@@ -185,22 +189,22 @@ pub(crate) fn given(root: &Root, channel: &Channel, variable: &str) -> Option<Gi
 /// Adds what gives the container of `channel` the variable: the command of the unit that started it, or what podman knows.
 /// Returns what that command does, if the process `me` fits it.
 pub(crate) fn assignments(
-    channel: &Channel,
+    started_by: &StartedBy,
     variable: &str,
     me: Option<&ProcInfo>,
     found: &mut Vec<Assignment>,
     unread: &mut Vec<String>,
 ) -> Option<WayEffect> {
-    let Channel::Container { label, podman, unit } = channel else { return None };
+    let StartedBy::Container { label, podman, unit } = started_by else { return None };
     let root = Root::own().ok()?;
     let by_unit = unit.as_ref().and_then(|name| {
         let unit = unit::read(&root, name, variable, None);
-        way_assignments(variable, name, &Way::of_unit(&root, variable, &unit), me, found)
+        way_assignments(variable, name, &StartPath::of_unit(&root, variable, &unit), me, found)
     });
     if by_unit.is_some() || podman.is_none() {
         return by_unit;
     }
-    match given(&root, channel, variable) {
+    match given(&root, started_by, variable) {
         Some(given) => found.extend(assignment(&given, variable, label)),
         None => unread.push(format!("{label}: `podman container inspect` does not answer")),
     }
@@ -280,9 +284,9 @@ mod tests {
         let of = |engine: &str| {
             let line = format!("/usr/bin/{engine} run --env-file /a.env img");
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let way = Way::of_words(&root, "TZ", &words);
+            let way = StartPath::of_words(&root, "TZ", &words);
             assert!(way.container.is_some());
-            way.last().map(|deed| deed.file.clone())
+            way.last().map(|step| step.file.clone())
         };
         assert_eq!(of("podman").as_deref(), Some("/a.env"));
         assert_eq!(of("docker"), None);
@@ -293,7 +297,7 @@ mod tests {
         let root = Root::own().unwrap();
         let of = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let way = Way::of_words(&root, "TZ", &words);
+            let way = StartPath::of_words(&root, "TZ", &words);
             (way.container.is_some(), way.made_elsewhere)
         };
         for line in [

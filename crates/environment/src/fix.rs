@@ -2,13 +2,13 @@
 
 use crate::activation::Activation;
 use crate::checker::check;
-use crate::config_format::{ConfigFormat, ConfigLocation};
 use crate::disk::{Disk, FileAttributes};
 use crate::error::EnvironmentError;
-use crate::format::{self, Edit};
-use crate::format_list::format_of_file;
 use crate::journal::FileChange;
 use crate::merge::{ChangeRequest, label};
+use crate::place::{Destination, Place};
+use crate::place_list::place_of_file;
+use crate::places::{self, Edit};
 use crate::redact::{may_show, may_show_old, secret};
 use crate::shown_diff::{HIDDEN_TEXT, Showable, shown_diff};
 use needless_model::{Confidence, brief};
@@ -47,35 +47,35 @@ pub struct Plan {
 /// With what to do by hand: the location is not sure enough, the file may not be changed or cannot hold such a value, or
 /// its own checker refuses it.
 pub fn plan(
-    location: &ConfigLocation,
+    location: &Destination,
     variable: &str,
     value: Option<&str>,
     disk: &Disk,
 ) -> Result<Plan, EnvironmentError> {
-    let format = location.format;
-    let sure = location.confidence == Confidence::High || format.is_by_hand();
+    let place = location.place;
+    let sure = location.confidence == Confidence::High || place.is_by_hand();
     let Some(path) = location.file.as_deref().filter(|_| sure) else {
         return Err(format!("not done by a tool: {}", location.why).into());
     };
     let edit = Edit { variable, value, part: location.part.as_deref() };
     let mut files = Vec::new();
-    let (changed, elsewhere) = match format.is_by_hand() {
+    let (changed, elsewhere) = match place.is_by_hand() {
         true => (None, left_to_hand(location, path, &edit, disk)?),
-        false => edited(format, path, &edit, disk)?,
+        false => edited(place, path, &edit, disk)?,
     };
     if let (None, Some(elsewhere)) = (&changed, &elsewhere) {
         return Err(format!("{path}: {variable} is not set in it, but {elsewhere}").into());
     }
     files.extend(changed);
     let new = value.filter(|value| may_show(variable, value));
-    let showable = new.map(str::to_owned).into_iter().chain(old_values(format, &edit, &files));
+    let showable = new.map(str::to_owned).into_iter().chain(old_values(place, &edit, &files));
     let showable = showable.collect();
     if value.is_some()
-        && let Some(companion) = (format.companion)(path, disk)?
+        && let Some(companion) = (place.companion)(path, disk)?
     {
         let text = String::from_utf8_lossy(companion.after.as_deref().unwrap_or_default());
-        if let Some(format) = format_of_file(&companion.path, &text) {
-            check(format, &companion.path, &text)?;
+        if let Some(place) = place_of_file(&companion.path, &text) {
+            check(place, &companion.path, &text)?;
         }
         files.push(companion);
     }
@@ -88,9 +88,9 @@ pub fn plan(
         why: location.why.clone(),
         caveats: location.caveat.iter().cloned().chain(elsewhere).chain(open).collect(),
         files,
-        reload: format.reload.clone(),
+        reload: place.reload.clone(),
         activation: location.activation.clone(),
-        effect: format.effect,
+        effect: place.effect,
         variable: variable.to_owned(),
         showable,
         new_file_is_showable: value.is_none() || new.is_some(),
@@ -98,10 +98,10 @@ pub fn plan(
 }
 
 /// The values that the variable has in `files` before the change, as far as a screen may show them.
-fn old_values(format: &ConfigFormat, edit: &Edit<'_>, files: &[FileChange]) -> Vec<String> {
+fn old_values(place: &Place, edit: &Edit<'_>, files: &[FileChange]) -> Vec<String> {
     let texts = files.iter().filter_map(|file| file.before.as_deref());
-    let found = texts
-        .flat_map(|text| format.find(&String::from_utf8_lossy(text), edit.variable, edit.part));
+    let found =
+        texts.flat_map(|text| place.find(&String::from_utf8_lossy(text), edit.variable, edit.part));
     let values = found.filter_map(|found| found.value);
     values.filter(|old| may_show_old(edit.variable, old)).collect()
 }
@@ -120,7 +120,7 @@ fn secret_in_the_open(edit: &Edit<'_>, file: &FileChange, disk: &Disk) -> Option
 /// one, or where the reader cannot be asked.
 pub fn overruled(change: &ChangeRequest) -> Option<String> {
     let location = &change.location;
-    (location.format.refuses)(location, &change.variable, change.value.as_deref())
+    (location.place.refuses)(location, &change.variable, change.value.as_deref())
 }
 
 /// The location that the user named: a file, and which part of it.
@@ -131,57 +131,57 @@ pub(crate) fn location_of_file(
     path: &str,
     part: Option<&str>,
     disk: &Disk,
-) -> Result<ConfigLocation, EnvironmentError> {
+) -> Result<Destination, EnvironmentError> {
     let before = disk.read_for_change(path)?;
     let exists = before.is_some();
     let text = before.map(|before| before.bytes).unwrap_or_default();
-    let format = format_of_file(path, &String::from_utf8_lossy(&text)).ok_or_else(|| {
+    let place = place_of_file(path, &String::from_utf8_lossy(&text)).ok_or_else(|| {
         let unit = path.rsplit('/').next().filter(|name| name.ends_with(".service"));
         let why = match unit {
             _ if !exists => "there is no such file".to_owned(),
             Some(unit) => format!("a unit is changed by a drop-in: --unit {}", brief(unit)),
             None => {
-                "its format is not known: fix changes Dockerfiles, compose files, Kubernetes manifests, crontabs, configuration of daemons, and more (the page Places of the book)"
+                "its place is not known: fix changes Dockerfiles, compose files, Kubernetes manifests, crontabs, configuration of daemons, and more (the page Places of the book)"
                     .to_owned()
             }
         };
         format!("{path}: {why}")
     })?;
-    if part.is_some() && !format.has_parts {
+    if part.is_some() && !place.has_parts {
         return Err(format!(
             "{path}: --part names nothing in a file of this kind ({}): leave it out",
-            format.name
+            place.name
         )
         .into());
     }
     let why = "it was named on the command line";
-    let location = ConfigLocation::new(format, path.to_owned(), why, Confidence::High);
-    Ok(ConfigLocation { part: part.map(str::to_owned), ..location })
+    let location = Destination::new(place, path.to_owned(), why, Confidence::High);
+    Ok(Destination { part: part.map(str::to_owned), ..location })
 }
 
 /// Refuses a file into which no tool writes, with the line to write by hand, if something is left to do. Returns what else
 /// may set a variable that is removed.
 fn left_to_hand(
-    location: &ConfigLocation,
+    location: &Destination,
     path: &str,
     edit: &Edit<'_>,
     disk: &Disk,
 ) -> Result<Option<String>, EnvironmentError> {
-    let format = location.format;
+    let place = location.place;
     let bytes = disk.bytes(path, false).map_err(|error| format!("{path}: {error}"))?;
-    if bytes.is_none() && format.of_image {
+    if bytes.is_none() && place.of_image {
         return Err(format!("{path}: there is no such file").into());
     }
     let bytes = bytes.unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    format::check(edit.variable, edit.value)?;
-    let by_hand = format.by_hand(&text, edit).map_err(|why| format!("{path}: {why}"))?;
+    places::check(edit.variable, edit.value)?;
+    let by_hand = place.by_hand(&text, edit).map_err(|why| format!("{path}: {why}"))?;
     let Some(by_hand) = by_hand else {
-        format.change(&text, edit).map_err(|why| format!("{path}: {why}"))?;
-        return Ok(elsewhere(format, &text, edit));
+        place.change(&text, edit).map_err(|why| format!("{path}: {why}"))?;
+        return Ok(elsewhere(place, &text, edit));
     };
     let effect = match &location.activation {
-        Activation::Unknown => format.effect.to_owned(),
+        Activation::Unknown => place.effect.to_owned(),
         known => format!("`{known}`"),
     };
     let doubt = match location.confidence {
@@ -192,8 +192,8 @@ fn left_to_hand(
 }
 
 /// What else may set a variable that is removed.
-fn elsewhere(format: &ConfigFormat, text: &str, edit: &Edit<'_>) -> Option<String> {
-    let elsewhere = (format.elsewhere)(text, edit.part).filter(|_| edit.value.is_none());
+fn elsewhere(place: &Place, text: &str, edit: &Edit<'_>) -> Option<String> {
+    let elsewhere = (place.elsewhere)(text, edit.part).filter(|_| edit.value.is_none());
     elsewhere.map(|(line, word)| {
         format!("what line {line} ({word}) refers to may set it, and was not looked at")
     })
@@ -201,35 +201,35 @@ fn elsewhere(format: &ConfigFormat, text: &str, edit: &Edit<'_>) -> Option<Strin
 
 /// The file with the change, if there is something to change; and what else may set a variable that is removed.
 fn edited(
-    format: &ConfigFormat,
+    place: &Place,
     path: &str,
     edit: &Edit<'_>,
     disk: &Disk,
 ) -> Result<(Option<FileChange>, Option<String>), EnvironmentError> {
     let before = disk.read_for_change(path)?;
-    if before.is_none() && (format.of_image || format.needs_file) {
+    if before.is_none() && (place.of_image || place.needs_file) {
         return Err(format!("{path}: there is no such file").into());
     }
     let text = before.as_ref().map(|before| before.bytes.as_slice()).unwrap_or_default();
     let text = std::str::from_utf8(text)
         .map_err(|_| format!("{path}: not UTF-8; a tool would not keep it as it is"))?;
-    let elsewhere = elsewhere(format, text, edit);
-    let last = format.find(text, edit.variable, edit.part).pop();
+    let elsewhere = elsewhere(place, text, edit);
+    let last = place.find(text, edit.variable, edit.part).pop();
     if let (Some(found), Some(value)) = (&last, edit.value)
         && found.is_sure()
         && found.value.as_deref() == Some(value)
-        && !format.order_matters
+        && !place.order_matters
     {
         return Ok((None, None));
     }
-    let new = format.change(text, edit).map_err(|why| format!("{path}: {why}"))?;
+    let new = place.change(text, edit).map_err(|why| format!("{path}: {why}"))?;
     if new == text {
         return Ok((None, elsewhere));
     }
-    check(format, path, &new)?;
+    check(place, path, &new)?;
     let about = before
         .as_ref()
-        .map_or_else(|| FileAttributes::new(format.mode), |before| before.about.clone());
+        .map_or_else(|| FileAttributes::new(place.mode), |before| before.about.clone());
     let changed = FileChange {
         path: path.to_owned(),
         before: before.map(|before| before.bytes),

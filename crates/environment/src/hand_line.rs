@@ -1,7 +1,7 @@
 //! The line that a person adds to a file into which no tool writes: what it says, and where it stands.
 
 use crate::error::EnvironmentError;
-use crate::format::{Edit, FoundValue};
+use crate::places::{Edit, FoundValue};
 use crate::redact::may_show;
 
 /// Stands for a value that is not known yet, or is not shown.

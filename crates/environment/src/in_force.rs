@@ -1,8 +1,8 @@
 //! Whether a change reached the process of its unit: looked for in the process itself, not in files.
 
 use crate::activation::{Activation, FindWorker, WorkerQuery, supervised};
-use crate::format_list::CONFIG_FORMATS;
 use crate::merge::{ChangeRequest, label};
+use crate::place_list::PLACES;
 use crate::redact::redact;
 use crate::request::origin_of_process;
 use crate::running::{main_process_of, processes_of_unit, property, systemd_runs};
@@ -101,7 +101,7 @@ impl Expected {
     pub fn of(change: &ChangeRequest) -> Option<Expected> {
         let location = &change.location;
         let part = location.part.as_deref();
-        let next = (location.format.next)(part).filter(|_| location.file.is_some());
+        let next = (location.place.next)(part).filter(|_| location.file.is_some());
         let activation = &location.activation;
         let of_unit = activation.unit().is_some();
         let unit = match next {
@@ -111,7 +111,7 @@ impl Expected {
         let user = next.is_none() && activation.is_of_user();
         let reload = next.is_some() || activation.keeps_daemon();
         // After a reload, only a worker that was started since has it.
-        let worker = location.format.worker.filter(|_| reload);
+        let worker = location.place.worker.filter(|_| reload);
         if reload != worker.is_some() {
             return None;
         }
@@ -123,7 +123,7 @@ impl Expected {
             value: change.value.clone(),
             before: None,
             activation: activation.clone(),
-            worker: worker.map(|_| (location.format.name.to_owned(), file, location.part.clone())),
+            worker: worker.map(|_| (location.place.name.to_owned(), file, location.part.clone())),
             next: next.map(str::to_owned),
             rules: change.rules.clone(),
             calls: None,
@@ -162,8 +162,8 @@ impl Expected {
 
     fn worker_of(&self) -> Option<(FindWorker, &str, Option<&str>)> {
         let (name, file, part) = self.worker.as_ref()?;
-        let format = CONFIG_FORMATS.iter().find(|format| format.name == name)?;
-        Some((format.worker?, file, part.as_deref()))
+        let place = PLACES.iter().find(|place| place.name == name)?;
+        Some((place.worker?, file, part.as_deref()))
     }
 
     /// Whether the unit or daemon runs.
@@ -198,7 +198,7 @@ impl Expected {
         let location = &change.location;
         let doubtful = location.confidence != Confidence::High
             && location.file.is_some()
-            && !location.format.is_by_hand();
+            && !location.place.is_by_hand();
         (doubtful && decides && !change.targets.is_empty()).then(|| {
             let mut change = change.clone();
             change.location.confidence = Confidence::High;

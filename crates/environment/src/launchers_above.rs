@@ -1,7 +1,7 @@
 //! The ancestors of the processes of a window: their environments show which variable a process has from its service,
 //! and which from a program in between.
 
-use crate::channel::passes_on_configuration;
+use crate::started_by::passes_on_configuration;
 use needless_host::{ProcInfo, read_environment};
 use needless_model::{Above, Env, Process, Profile, Spawn, WatchList};
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Merges changes at one place: one change for all that want it.
 
-use crate::config_format::ConfigLocation;
+use crate::place::Destination;
 use crate::redact::{HIDDEN, may_show, secret};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use std::mem::take;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeRequest {
     /// The place.
-    pub location: ConfigLocation,
+    pub location: Destination,
     /// The variable.
     pub variable: String,
     /// Its value; `None`: to be removed.
@@ -52,8 +52,8 @@ pub fn merged(all: Vec<ChangeRequest>) -> (Vec<ChangeRequest>, Vec<String>) {
     let mut places: Vec<Vec<ChangeRequest>> = Vec::new();
     let mut known = HashMap::new();
     for one in all {
-        let ConfigLocation { format, file, part, .. } = &one.location;
-        let key = (format.name, file.clone(), part.clone(), one.variable.clone());
+        let Destination { place, file, part, .. } = &one.location;
+        let key = (place.name, file.clone(), part.clone(), one.variable.clone());
         let at = *known.entry(key).or_insert(places.len());
         places.resize_with(places.len().max(at + 1), Vec::new);
         places[at].push(one);
@@ -96,8 +96,8 @@ mod tests {
     use std::cell::Cell;
 
     fn target(file: &str, part: Option<&str>, value: &str, process: &str) -> ChangeRequest {
-        let location = ConfigLocation {
-            format: if part.is_some() { &SUPERVISORD } else { &CRONTAB },
+        let location = Destination {
+            place: if part.is_some() { &SUPERVISORD } else { &CRONTAB },
             file: Some(file.into()),
             part: part.map(str::to_owned),
             label: file.into(),

@@ -1,8 +1,8 @@
 //! The files that PAM reads for a session, by pam_env(8).
 
-use crate::config_format::{ConfigFormat, ConfigLocation};
-use crate::format::pam_env;
-use crate::format::pam_env_conf::{self, PAM_ENV_CONF};
+use crate::place::{Destination, Place};
+use crate::places::pam_env;
+use crate::places::pam_env_conf::{self, PAM_ENV_CONF};
 use needless_host::Root;
 use needless_model::Confidence;
 
@@ -99,22 +99,22 @@ pub(crate) fn pam_location(
     service: &str,
     variable: &str,
     who: &str,
-    formats: [&'static ConfigFormat; 2],
-) -> ConfigLocation {
+    formats: [&'static Place; 2],
+) -> Destination {
     use Confidence::{High, Low};
     let why = format!("{who} reads it through PAM, whichever shell or command it starts");
     let locale = ["LANG", "LANGUAGE"].contains(&variable) || variable.starts_with("LC_");
     let [general, for_locale] = formats;
     if locale && pam_reads_file(root, service, LOCALE) == Some(true) {
         let file = if is_link_to_locale_conf(root) { LOCALE_CONF } else { LOCALE };
-        return ConfigLocation::new(for_locale, file.to_owned(), why, High).caveat(EVERY_SESSION);
+        return Destination::new(for_locale, file.to_owned(), why, High).caveat(EVERY_SESSION);
     }
     if configuration_wins(root, service, variable) {
         let why = format!("{why}, after {ENVIRONMENT}");
-        let location = ConfigLocation::new(&PAM_ENV_CONF, CONFIGURATION.to_owned(), why, High);
+        let location = Destination::new(&PAM_ENV_CONF, CONFIGURATION.to_owned(), why, High);
         return location.caveat(EVERY_SESSION);
     }
     let confidence =
         if pam_reads_file(root, service, ENVIRONMENT) == Some(true) { High } else { Low };
-    ConfigLocation::new(general, ENVIRONMENT.to_owned(), why, confidence).caveat(EVERY_SESSION)
+    Destination::new(general, ENVIRONMENT.to_owned(), why, confidence).caveat(EVERY_SESSION)
 }

@@ -1,11 +1,11 @@
 //! Where in the repository of a directory a variable is set wrongly, or should be set: a line of a Dockerfile, a compose
 //! file, a workflow of GitHub, a pipeline of GitLab. For reports that point at files; nothing is written.
 
-use crate::config_format::ConfigFormat;
-use crate::format::shell::NAMES as SHELLS;
-use crate::format::{self, Edit};
-use crate::format_list::format_of_file;
 use crate::others_write::open_regular;
+use crate::place::Place;
+use crate::place_list::place_of_file;
+use crate::places::shell::NAMES as SHELLS;
+use crate::places::{self, Edit};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub fn place_in_repository(
 struct RepositoryFile {
     path: PathBuf,
     text: String,
-    format: &'static ConfigFormat,
+    place: &'static Place,
 }
 
 /// The files of the directory, and of those above it up to the repository's own.
@@ -97,13 +97,13 @@ impl RepositoryFile {
     fn read(path: PathBuf) -> Option<RepositoryFile> {
         let mut text = String::new();
         open_regular(&path).ok()?.take(BYTES).read_to_string(&mut text).ok()?;
-        let format = format_of_file(path.to_str()?, &text).filter(|format| format.is_of_image())?;
-        Some(RepositoryFile { path, text, format })
+        let place = place_of_file(path.to_str()?, &text).filter(|place| place.is_of_image())?;
+        Some(RepositoryFile { path, text, place })
     }
 
     /// Its parts, or the whole where it has none.
     fn parts(&self) -> Vec<Option<String>> {
-        let parts = (self.format.parts)(&self.text);
+        let parts = (self.place.parts)(&self.text);
         let whole = parts.is_empty().then_some(None);
         parts.into_iter().take(AGAIN / self.text.len().max(1)).map(Some).chain(whole).collect()
     }
@@ -111,7 +111,7 @@ impl RepositoryFile {
     /// Its line, with what a person writes there for the part.
     fn place(&self, line: u32, part: Option<&str>, wanted: &WrongVariable<'_>) -> RepositoryPlace {
         let edit = |value| Edit { variable: wanted.variable, value, part };
-        let order = |value| self.format.by_hand(&self.text, &edit(value)).ok().flatten();
+        let order = |value| self.place.by_hand(&self.text, &edit(value)).ok().flatten();
         RepositoryPlace { path: self.path.clone(), line, by_hand: wanted.to.and_then(order) }
     }
 
@@ -122,13 +122,13 @@ impl RepositoryFile {
             wanted.had == Some(value) || wanted.entries.iter().any(listed)
         };
         let found = self.parts().into_iter().flat_map(|part| {
-            let found = self.format.find(&self.text, wanted.variable, part.as_deref());
+            let found = self.place.find(&self.text, wanted.variable, part.as_deref());
             found.into_iter().map(move |one| (one, part.clone()))
         });
         let wrong = found.filter(|(one, _)| one.value.as_deref().is_some_and(is_wrong));
         let (line, part) = wrong.map(|(one, part)| (one.line, part)).min()?;
         // What the whole sets is changed for the whole.
-        let whole = self.format.find(&self.text, wanted.variable, None);
+        let whole = self.place.find(&self.text, wanted.variable, None);
         Some((line, part.filter(|_| whole.iter().all(|one| one.line != line))))
     }
 
@@ -149,24 +149,24 @@ impl RepositoryFile {
     /// The line at which a change for the variable would be made, and in which part. None where it is set already.
     fn line_for(&self, variable: &str) -> Option<(u32, Option<String>)> {
         let parts = self.parts();
-        let find = |part: &Option<String>| self.format.find(&self.text, variable, part.as_deref());
+        let find = |part: &Option<String>| self.place.find(&self.text, variable, part.as_deref());
         if parts.iter().any(|part| !find(part).is_empty()) {
             return None;
         }
         let only = parts.first().filter(|_| parts.len() == 1).and_then(Option::as_deref);
         // Any value: only the line is looked at.
         let edit = |part| Edit { variable, value: Some("x"), part };
-        if self.format.is_by_hand() {
+        if self.place.is_by_hand() {
             let line = |part: Option<&str>| {
                 let edit = Edit { variable, value: Some("x"), part };
-                let line = self.format.line_by_hand(&self.text, &edit)?.above?;
+                let line = self.place.line_by_hand(&self.text, &edit)?.above?;
                 Some((line, part.map(str::to_owned)))
             };
             return line(None).or_else(|| line(Some(only?)));
         }
-        let change = |part| self.format.change(&self.text, &edit(part)).ok();
+        let change = |part| self.place.change(&self.text, &edit(part)).ok();
         let new = change(None).or_else(|| change(Some(only?)))?;
-        let (was, is) = (format::lines(&self.text), format::lines(&new));
+        let (was, is) = (places::lines(&self.text), places::lines(&new));
         let same = was.iter().zip(&is).take_while(|(was, is)| was == is).count();
         // What is added at the end has no line yet.
         Some((u32::try_from((same + 1).min(was.len())).ok()?, None))

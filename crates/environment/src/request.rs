@@ -6,7 +6,7 @@ use crate::ignored::ignored;
 use crate::running::{main_process, main_process_of, processes_of_unit, reaches_nobody, unit_name};
 use crate::sources::User;
 use crate::trace_variable::{trace_unit, trace_variable};
-use crate::{ChangeRequest, ConfigLocation, Disk, EnvironmentError, VariableTrace, label};
+use crate::{ChangeRequest, Destination, Disk, EnvironmentError, VariableTrace, label};
 use needless_host::{ProcInfo, Root, ancestry, root_of};
 use needless_model::{Confidence, brief, quote};
 use std::path::PathBuf;
@@ -137,7 +137,7 @@ pub fn resolve_for_image(
     let Request { variable, value, .. } = request;
     let nowhere = || {
         let why = "the image of the container";
-        ConfigLocation::new(&crate::DOCKERFILE, None, why, Confidence::High)
+        Destination::new(&crate::DOCKERFILE, None, why, Confidence::High)
     };
     let (location, named) = match &request.subject {
         Subject::Process(pid) => {
@@ -157,7 +157,7 @@ pub fn resolve_for_image(
     Ok(asked_for(request, location, named))
 }
 
-fn asked_for(request: &Request, location: ConfigLocation, named: Option<String>) -> ChangeRequest {
+fn asked_for(request: &Request, location: Destination, named: Option<String>) -> ChangeRequest {
     // The programs of a process or unit were checked, but not what they will run.
     let zone = request.value.as_deref().filter(|_| request.variable == "TZ");
     let misread = zone.and_then(|zone| misread_by_some(zone, &own_root().ok()?));
@@ -182,7 +182,7 @@ fn exes_of_unit(unit: &str) -> Vec<String> {
 fn comment_against(request: &Request, change: &ChangeRequest, disk: &Disk) -> Option<String> {
     let rule = request.rule.as_deref()?;
     // A place that is not certain may be tried, too.
-    let location = ConfigLocation { confidence: Confidence::High, ..change.location.clone() };
+    let location = Destination { confidence: Confidence::High, ..change.location.clone() };
     let plan = plan(&location, &change.variable, change.value.as_deref(), disk).ok()?;
     ignored(&plan, rule, disk)
 }
@@ -191,7 +191,7 @@ fn comment_against(request: &Request, change: &ChangeRequest, disk: &Disk) -> Op
 fn locate(
     request: &Request,
     disk: &Disk,
-) -> Result<(ConfigLocation, Option<String>), EnvironmentError> {
+) -> Result<(Destination, Option<String>), EnvironmentError> {
     let Request { variable, value, .. } = request;
     let value = value.as_deref();
     match &request.subject {
@@ -203,7 +203,7 @@ fn locate(
             let root = own_root()?;
             let is_path = value
                 .is_some_and(|value| value.strip_prefix(':').unwrap_or(value).starts_with('/'));
-            if root.is_dir("/usr/share/zoneinfo") && !(is_path && location.format.is_of_image()) {
+            if root.is_dir("/usr/share/zoneinfo") && !(is_path && location.place.is_of_image()) {
                 check_target(variable, value, &[], &root)?;
             }
             Ok((location, None))
@@ -211,7 +211,7 @@ fn locate(
         Subject::Process(pid) => {
             let (chain, origin) = origin_of_process(*pid, variable)?;
             let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
-            let outside = origin.locations.first().is_some_and(|l| l.format.outside_of_container);
+            let outside = origin.locations.first().is_some_and(|l| l.place.outside_of_container);
             if !me.shares_root && !outside && !sees_our_files(me, &origin) {
                 return Err(
                     "it runs in a container or another root: change the file that starts it \
@@ -252,7 +252,7 @@ fn sees_our_files(process: &ProcInfo, origin: &VariableTrace) -> bool {
     process.sees_ours(file.unwrap_or("/etc"))
 }
 
-fn best(origin: VariableTrace) -> Result<ConfigLocation, EnvironmentError> {
+fn best(origin: VariableTrace) -> Result<Destination, EnvironmentError> {
     let mut locations = origin.locations.into_iter();
     locations.next().ok_or_else(|| "no place is known where a change would reach it".into())
 }

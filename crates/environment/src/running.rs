@@ -1,7 +1,7 @@
 //! Questions to the running service manager: main processes, reloads, the variables that a unit will get.
 
 use crate::error::EnvironmentError;
-use crate::format::systemd::{UnitDirective, directives};
+use crate::places::systemd::{UnitDirective, directives};
 use needless_host::{find_program, find_unit, processes_of_cgroup, run_for_output};
 use needless_model::{brief, quote};
 use std::os::unix::process::CommandExt;

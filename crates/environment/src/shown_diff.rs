@@ -3,8 +3,8 @@
 //! few words of the formats. All other text of a changed line is `…`, and lines beside it are left out. So no way of
 //! writing a secret in a file, known or not, brings it to a screen or a log. `fix --diff` prints the file's own text.
 
-use crate::format::NOTE;
 use crate::journal::FileChange;
+use crate::places::NOTE;
 use similar::ChangeTag;
 
 /// Stands for text that is not shown.

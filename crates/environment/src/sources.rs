@@ -1,9 +1,9 @@
 //! Searches the files of a machine that may set a variable. Each format says which files to read, and whether they reach
 //! a process that was started in this way.
 
-use crate::channel::Channel;
-use crate::format::shell_stock::neutral;
-use crate::format::{FoundValue, shell};
+use crate::places::shell_stock::neutral;
+use crate::places::{FoundValue, shell};
+use crate::started_by::StartedBy;
 use needless_host::Root;
 use needless_model::{Assignment, Visibility};
 
@@ -20,7 +20,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) root: &'a Root,
     pub(crate) variable: &'a str,
     /// How the process got its environment.
-    pub(crate) channel: &'a Channel,
+    pub(crate) started_by: &'a StartedBy,
     /// Home directory of the process's user.
     pub(crate) home: Option<String>,
     pub(crate) assignments: Vec<Assignment>,
@@ -32,12 +32,12 @@ impl<'a> Sources<'a> {
     pub(crate) fn new(
         root: &'a Root,
         variable: &'a str,
-        channel: &'a Channel,
+        started_by: &'a StartedBy,
         uid: u32,
     ) -> Sources<'a> {
         let home = home(root, uid);
         let (assignments, unread) = (Vec::new(), Vec::new());
-        Sources { root, variable, channel, home, assignments, unread }
+        Sources { root, variable, started_by, home, assignments, unread }
     }
 
     /// Adds an assignment in a file.

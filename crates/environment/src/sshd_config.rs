@@ -1,6 +1,6 @@
 //! sshd's configuration as a whole: its files in the order in which sshd reads them.
 
-use crate::format::{bare, lines};
+use crate::places::{bare, lines};
 use crate::running::sshd_sets;
 use needless_host::Root;
 use needless_model::{Assignment, Visibility};

@@ -1,7 +1,7 @@
 //! The variables of a unit in whose control group a process runs although another program started it: that program
 //! decides whether they reach the process.
 
-use crate::channel::Channel;
+use crate::started_by::StartedBy;
 use crate::unit;
 use needless_host::{ProcInfo, Root};
 use needless_model::{Assignment, Visibility};
@@ -10,11 +10,11 @@ use needless_model::{Assignment, Visibility};
 pub(crate) fn assignments(
     root: &Root,
     variable: &str,
-    channel: &Channel,
+    started_by: &StartedBy,
     chain: &[ProcInfo],
 ) -> Vec<Assignment> {
     let Some(me) = chain.last() else { return Vec::new() };
-    let of_unit = matches!(channel, Channel::Unit { .. } | Channel::UserUnit { .. });
+    let of_unit = matches!(started_by, StartedBy::Unit { .. } | StartedBy::UserUnit { .. });
     let Some(name) = unit_of(&me.cgroup).filter(|_| !of_unit) else { return Vec::new() };
     let unit = unit::read(root, name, variable, None);
     let holds = unit.effective();
@@ -24,7 +24,7 @@ pub(crate) fn assignments(
             None => format!("{variable} removed or passed on"),
         };
         let reaches = if Some(setting) == holds {
-            through(channel, variable, name)
+            through(started_by, variable, name)
         } else {
             Visibility::No("a later setting takes its place".into())
         };
@@ -44,21 +44,23 @@ fn unit_of(cgroup: &str) -> Option<&str> {
 }
 
 /// Whether a variable that a unit gives its main process reaches a process started by `channel`.
-fn through(channel: &Channel, variable: &str, unit: &str) -> Visibility {
+fn through(started_by: &StartedBy, variable: &str, unit: &str) -> Visibility {
     let no = |who: &str| Visibility::No(format!("{unit} has it, and {who}"));
-    match channel {
-        Channel::Postgresql { .. } => no("pg_ctlcluster clears the server's environment"),
-        Channel::PhpFpm { .. } => no("php-fpm clears the environment of its workers (clear_env)"),
-        Channel::Cron => no("cron builds a new environment for a job"),
-        Channel::At => no("at gives a job the environment of the user who submitted it"),
-        Channel::Sudo { .. } => no("sudo resets the environment"),
-        Channel::Su { login: true, .. } => no("su - starts a new environment"),
+    match started_by {
+        StartedBy::Postgresql { .. } => no("pg_ctlcluster clears the server's environment"),
+        StartedBy::PhpFpm { .. } => no("php-fpm clears the environment of its workers (clear_env)"),
+        StartedBy::Cron => no("cron builds a new environment for a job"),
+        StartedBy::At => no("at gives a job the environment of the user who submitted it"),
+        StartedBy::Sudo { .. } => no("sudo resets the environment"),
+        StartedBy::Su { login: true, .. } => no("su - starts a new environment"),
         // sshd passes on its own TZ and nothing else.
-        Channel::Ssh { .. } if variable != "TZ" => {
+        StartedBy::Ssh { .. } if variable != "TZ" => {
             no("sshd builds a new environment for a session")
         }
-        Channel::OpenRc { .. } | Channel::Container { .. } => no("what starts it clears the rest"),
-        Channel::Apache { cgi: true } if variable != "TZ" => {
+        StartedBy::OpenRc { .. } | StartedBy::Container { .. } => {
+            no("what starts it clears the rest")
+        }
+        StartedBy::Apache { cgi: true } if variable != "TZ" => {
             Visibility::Perhaps(format!("if PassEnv names {unit}'s variable"))
         }
         _ => Visibility::Perhaps(format!("if no program between {unit} and it changed it")),

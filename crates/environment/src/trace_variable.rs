@@ -1,23 +1,23 @@
 //! Where a variable of a process comes from: from the first ancestor to the process, with the files that set it.
 
 use crate::answer::Facts;
-use crate::channel::{self, Channel, Launcher, Started, is_login, starts_anew, whitelists};
-use crate::config_format::{ConfigLocation, LocationQuery};
 use crate::container;
 use crate::coverage::not_looked_at;
 use crate::crontab;
-use crate::format::Edit;
-use crate::format::apache::NOT_PASSED_ON;
-use crate::format::cron;
-use crate::format::shell;
-use crate::format::wrapper::WRAPPER;
-use crate::format_list::{locations, search_files};
 use crate::hand_line::VALUE;
+use crate::place::{Destination, LocationQuery};
+use crate::place_list::{locations, search_files};
+use crate::places::Edit;
+use crate::places::apache::NOT_PASSED_ON;
+use crate::places::cron;
+use crate::places::shell;
+use crate::places::wrapper::WRAPPER;
 use crate::sources::{User, says};
+use crate::start_path::{How, StartPath};
+use crate::started_by::{self, Launcher, Started, StartedBy, is_login, starts_anew, whitelists};
 use crate::surrounding_unit;
 use crate::unit;
 use crate::unit_assignments::{NOT_EXPORTED, unit_assignments, unit_of, way_assignments};
-use crate::way::{How, Way};
 use needless_host::{ProcInfo, Root};
 use needless_model::{Assignment, Confidence, Location, Provenance, Step, Value, Visibility};
 
@@ -27,17 +27,17 @@ pub struct VariableTrace {
     /// Where it comes from.
     pub provenance: Provenance,
     /// Where a change belongs, best first.
-    pub locations: Vec<ConfigLocation>,
+    pub locations: Vec<Destination>,
 }
 
 /// Where `variable` of the last process of `chain` comes from. `root`: the file system as that process sees it.
 pub(crate) fn trace_variable(chain: &[ProcInfo], variable: &str, root: &Root) -> VariableTrace {
-    let channel = channel::of(chain);
+    let started_by = started_by::of(chain);
     let me = chain.last();
     let uid = chain.last().map_or(0, |process| process.uid);
-    let sources = search_files(root, variable, &channel, uid);
+    let sources = search_files(root, variable, &started_by, uid);
     let (mut found, mut unread) = (sources.assignments, sources.unread);
-    let unit = unit_of(root, variable, &channel, uid);
+    let unit = unit_of(root, variable, &started_by, uid);
     let mut by_unit = None;
     if let Some((name, unit)) = &unit {
         unread.extend(unit.unread.iter().cloned());
@@ -45,8 +45,9 @@ pub(crate) fn trace_variable(chain: &[ProcInfo], variable: &str, root: &Root) ->
         unread.extend(unit.stale.then(|| format!("{name} as systemd has it: {why}")));
         by_unit = unit_assignments(root, variable, name, unit, &mut found);
     }
-    let found_way = unit.as_ref().map(|(name, unit)| (name, Way::of_unit(root, variable, unit)));
-    let job = matches!(channel, Channel::Cron)
+    let found_way =
+        unit.as_ref().map(|(name, unit)| (name, StartPath::of_unit(root, variable, unit)));
+    let job = matches!(started_by, StartedBy::Cron)
         .then(|| cron::job_assignments(root, chain, variable, &mut found))
         .flatten();
     // Its command may begin with the variable: what it does then is in the way, too.
@@ -55,17 +56,18 @@ pub(crate) fn trace_variable(chain: &[ProcInfo], variable: &str, root: &Root) ->
     let way =
         found_way.and_then(|(name, way)| way_assignments(variable, name, &way, me, &mut found));
     let way =
-        way.or_else(|| container::assignments(&channel, variable, me, &mut found, &mut unread));
-    found.extend(surrounding_unit::assignments(root, variable, &channel, chain));
-    let mut locations = locations(&LocationQuery { root, chain, variable, channel: &channel });
+        way.or_else(|| container::assignments(&started_by, variable, me, &mut found, &mut unread));
+    found.extend(surrounding_unit::assignments(root, variable, &started_by, chain));
+    let mut locations =
+        locations(&LocationQuery { root, chain, variable, started_by: &started_by });
     locations.splice(0..0, by_arguments(root, chain, variable));
     files_of_locations(root, variable, &locations, &mut found, &mut unread);
-    let steps = steps(chain, variable, &channel, root);
+    let steps = steps(chain, variable, &started_by, root);
     unread.extend(unreadable(chain));
-    let facts = Facts { root, chain, variable, channel: &channel, mentions: &found, way };
+    let facts = Facts { root, chain, variable, started_by: &started_by, mentions: &found, way };
     let (answer, or) = facts.answer(by_unit);
     let belongs = belongs(root, variable, &locations);
-    let not_looked_at = not_looked_at(&channel, unit.as_ref().map(|(_, unit)| unit), root);
+    let not_looked_at = not_looked_at(&started_by, unit.as_ref().map(|(_, unit)| unit), root);
     let variable = variable.to_owned();
     let provenance =
         Provenance { variable, answer, or, steps, mentions: found, belongs, unread, not_looked_at };
@@ -83,15 +85,15 @@ pub(crate) fn trace_unit(
     let unit = unit::read(root, name, variable, user);
     unit.fragment.as_ref()?;
     let (name, uid) = (name.to_owned(), user.map_or(0, |user| user.uid));
-    let channel = match user {
-        None => Channel::Unit { name: name.clone(), how: Started::Directly },
-        Some(_) => Channel::UserUnit { name: name.clone(), uid },
+    let started_by = match user {
+        None => StartedBy::Unit { name: name.clone(), how: Started::Directly },
+        Some(_) => StartedBy::UserUnit { name: name.clone(), uid },
     };
-    let sources = search_files(root, variable, &channel, uid);
+    let sources = search_files(root, variable, &started_by, uid);
     let (mut mentions, mut unread) = (sources.assignments, sources.unread);
     unread.extend(unit.unread.iter().cloned());
     let by_unit = unit_assignments(root, variable, &name, &unit, &mut mentions);
-    let way = Way::of_unit(root, variable, &unit);
+    let way = StartPath::of_unit(root, variable, &unit);
     let way = way_assignments(variable, &name, &way, None, &mut mentions);
     let by_way = way.filter(|way| way.sure).map(|way| (way.value, way.from));
     let answer = match by_way.or(by_unit) {
@@ -101,23 +103,24 @@ pub(crate) fn trace_unit(
         Some((None, from)) => format!("{name} does not run; {variable} would be removed by {from}"),
         None => format!("{name} does not run; nothing in its files sets {variable}"),
     };
-    let locations = locations(&LocationQuery { root, chain: &[], variable, channel: &channel });
+    let locations =
+        locations(&LocationQuery { root, chain: &[], variable, started_by: &started_by });
     let belongs = belongs(root, variable, &locations);
     let (variable, or, steps) = (variable.to_owned(), Vec::new(), Vec::new());
-    let not_looked_at = not_looked_at(&channel, Some(&unit), root);
+    let not_looked_at = not_looked_at(&started_by, Some(&unit), root);
     let provenance =
         Provenance { variable, answer, or, steps, mentions, belongs, unread, not_looked_at };
     Some(VariableTrace { provenance, locations })
 }
 
 /// The places as they are shown; of one into which no tool writes, with the line to write by hand.
-fn belongs(root: &Root, variable: &str, locations: &[ConfigLocation]) -> Vec<Location> {
-    let shown = |location: &ConfigLocation| {
+fn belongs(root: &Root, variable: &str, locations: &[Destination]) -> Vec<Location> {
+    let shown = |location: &Destination| {
         let mut shown = location.summary();
-        if let Some(file) = location.file.as_ref().filter(|_| location.format.is_by_hand()) {
+        if let Some(file) = location.file.as_ref().filter(|_| location.place.is_by_hand()) {
             let text = root.read(file).unwrap_or_default();
             let edit = Edit { variable, value: Some(VALUE), part: location.part.as_deref() };
-            let by_hand = location.format.by_hand(&String::from_utf8_lossy(&text), &edit);
+            let by_hand = location.place.by_hand(&String::from_utf8_lossy(&text), &edit);
             if let Ok(Some(by_hand)) = by_hand {
                 shown.why += &format!("; no tool writes there: {by_hand}");
             }
@@ -136,13 +139,13 @@ pub fn value_of_unit(name: &str, variable: &str, root: &Root) -> Option<String> 
 fn files_of_locations(
     root: &Root,
     variable: &str,
-    locations: &[ConfigLocation],
+    locations: &[Destination],
     found: &mut Vec<Assignment>,
     unread: &mut Vec<String>,
 ) {
     for location in locations {
         let Some(file) = &location.file else { continue };
-        let outside = location.format.outside_of_container.then(|| Root::own().ok()).flatten();
+        let outside = location.place.outside_of_container.then(|| Root::own().ok()).flatten();
         let root = outside.as_ref().unwrap_or(root);
         if found.iter().any(|assignment| assignment.file == *file) {
             continue;
@@ -152,12 +155,12 @@ fn files_of_locations(
                 let mut add = |line, says, reaches| {
                     found.push(Assignment { file: file.clone(), line, says, reaches });
                 };
-                for value in location.format.find(&text, variable, location.part.as_deref()) {
+                for value in location.place.find(&text, variable, location.part.as_deref()) {
                     let says = says(variable, value.value.as_deref());
                     let reaches = value.reach.of_line(Visibility::Yes(location.why.clone()));
                     add(value.line, says, reaches);
                 }
-                if location.format.needs_export
+                if location.place.needs_export
                     && let Some(line) = shell::unexported(&text, variable)
                 {
                     let why = "a variable that is not exported reaches no program";
@@ -181,12 +184,12 @@ pub(crate) fn passed_on(info: &ProcInfo) -> Vec<&Value> {
     values
 }
 
-fn steps(chain: &[ProcInfo], variable: &str, channel: &Channel, root: &Root) -> Vec<Step> {
+fn steps(chain: &[ProcInfo], variable: &str, started_by: &StartedBy, root: &Root) -> Vec<Step> {
     let mut steps = Vec::new();
     for (at, info) in chain.iter().enumerate() {
         let mut says = Vec::new();
         if let Some(up) = at.checked_sub(1).map(|at| &chain[at]) {
-            says.extend(transition(up, info, variable, channel, root));
+            says.extend(transition(up, info, variable, started_by, root));
             let kept = Launcher::of(up) == Some(Launcher::Su)
                 && whitelists(up, variable)
                 && info.initial.text().is_some();
@@ -221,7 +224,7 @@ pub(crate) fn transition(
     up: &ProcInfo,
     info: &ProcInfo,
     variable: &str,
-    channel: &Channel,
+    started_by: &StartedBy,
     root: &Root,
 ) -> Option<String> {
     let had = passed_on(up);
@@ -230,15 +233,15 @@ pub(crate) fn transition(
         return None;
     }
     let now_only = up.live.is_known() && up.initial.is_known() && up.live != up.initial;
-    let own_words = Way::of_words(root, variable, &up.argv);
-    if let Some(deed) = own_words.last().filter(|deed| deed.value.as_deref() == info.initial.text())
-        && let How::Words(words) = deed.how
+    let own_words = StartPath::of_words(root, variable, &up.argv);
+    if let Some(step) = own_words.last().filter(|step| step.value.as_deref() == info.initial.text())
+        && let How::Words(words) = step.how
     {
-        let does = if deed.value.is_some() { "set" } else { "lost" };
+        let does = if step.value.is_some() { "set" } else { "lost" };
         return Some(format!("{does} here: by `{words}` among {who}'s own arguments"));
     }
     Some(match (had[0], &info.initial) {
-        (_, Value::Set(_)) if had[0].is_unset() => match giver(up, channel) {
+        (_, Value::Set(_)) if had[0].is_unset() => match giver(up, started_by) {
             Some(giver) => format!("set here: {giver}"),
             None => format!(
                 "set between {who} and here: by {who}, or by a program in between that has \
@@ -261,27 +264,27 @@ pub(crate) fn transition(
 }
 
 /// The place, if the arguments of an ancestor set or remove the variable: they are stronger than any file.
-fn by_arguments(root: &Root, chain: &[ProcInfo], variable: &str) -> Option<ConfigLocation> {
+fn by_arguments(root: &Root, chain: &[ProcInfo], variable: &str) -> Option<Destination> {
     let me = chain.last()?;
     chain.windows(2).rev().find_map(|pair| {
-        let way = Way::of_words(root, variable, &pair[0].argv);
+        let way = StartPath::of_words(root, variable, &pair[0].argv);
         let last = way
             .last()
             .filter(|last| me.initial.is_known() && last.value.as_deref() == me.initial.text())?;
         let How::Words(words) = last.how else { return None };
         let who = format!("{}[{}]", pair[0].name(), pair[0].pid);
         let why = format!("`{words}` among the arguments of {who} decides: change that command");
-        let location = ConfigLocation::new(&WRAPPER, None, why, Confidence::Low);
-        Some(ConfigLocation { label: "the command".into(), ..location })
+        let location = Destination::new(&WRAPPER, None, why, Confidence::Low);
+        Some(Destination { label: "the command".into(), ..location })
     })
 }
 
 /// Why a child of `up` has a variable that `up` does not have.
-fn giver(up: &ProcInfo, channel: &Channel) -> Option<String> {
+fn giver(up: &ProcInfo, started_by: &StartedBy) -> Option<String> {
     let launcher = Launcher::of(up)?;
     Some(match launcher {
-        Launcher::Systemd | Launcher::UserSystemd => match channel {
-            Channel::Unit { name, .. } | Channel::UserUnit { name, .. } => {
+        Launcher::Systemd | Launcher::UserSystemd => match started_by {
+            StartedBy::Unit { name, .. } | StartedBy::UserUnit { name, .. } => {
                 format!("systemd gives {name} its variables")
             }
             _ => return None,

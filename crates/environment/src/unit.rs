@@ -1,9 +1,9 @@
 //! The variables that systemd gives a unit: systemd.unit(5), systemd.exec(5). Which files it has, systemd is asked; where
 //! none runs, or it is not the process's own, they are searched for.
 
-use crate::format::environment_file;
-use crate::format::systemd::{UnitDirective, directives};
 use crate::manager::{LoadedUnit, Manager};
+use crate::places::environment_file;
+use crate::places::systemd::{UnitDirective, directives};
 use crate::sources::User;
 use crate::sshd_config::accepts;
 use needless_host::Root;

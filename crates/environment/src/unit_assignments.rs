@@ -1,10 +1,10 @@
 //! What a unit's files, its command line and its scripts say of a variable, as lines of the report.
 
-use crate::channel::Channel;
 use crate::pam::{ENVIRONMENT, pam_reads_file};
 use crate::sources::{User, says};
+use crate::start_path::{How, StartPath};
+use crate::started_by::StartedBy;
 use crate::unit::{self, SettingKind, Unit};
-use crate::way::{How, Way};
 use needless_host::{ProcInfo, Root};
 use needless_model::{Assignment, Visibility};
 
@@ -12,12 +12,12 @@ use needless_model::{Assignment, Visibility};
 pub(crate) fn unit_of(
     root: &Root,
     variable: &str,
-    channel: &Channel,
+    started_by: &StartedBy,
     uid: u32,
 ) -> Option<(String, Unit)> {
-    let (name, user) = match channel {
-        Channel::Unit { name, .. } => (name, None),
-        Channel::UserUnit { name, .. } => (name, User::of(root, uid)),
+    let (name, user) = match started_by {
+        StartedBy::Unit { name, .. } => (name, None),
+        StartedBy::UserUnit { name, .. } => (name, User::of(root, uid)),
         _ => return None,
     };
     Some((name.clone(), unit::read(root, name, variable, user.as_ref())))
@@ -37,7 +37,7 @@ pub(crate) struct WayEffect {
 pub(crate) fn way_assignments(
     variable: &str,
     unit: &str,
-    way: &Way<'_>,
+    way: &StartPath<'_>,
     me: Option<&ProcInfo>,
     mentions: &mut Vec<Assignment>,
 ) -> Option<WayEffect> {
@@ -60,23 +60,23 @@ pub(crate) fn way_assignments(
             mention.reaches = Visibility::No(format!("{} changes it afterwards", effect.from));
         }
     }
-    for deed in &way.deeds {
-        let who = match deed.how {
+    for step in &way.steps {
+        let who = match step.how {
             How::Words(words) => format!("{unit} starts its program with `{words}`"),
             How::Script => format!("{unit} starts this script"),
             How::Sourced => format!("the script that {unit} starts sources it"),
             How::EnvFile => format!("{unit} starts its container with it (--env-file)"),
             How::Quadlet => format!("{unit} is made of it, and starts its container with it"),
         };
-        let reaches = if Some(deed) != last {
+        let reaches = if Some(step) != last {
             Visibility::No("a later line takes its place".into())
-        } else if fits.is_some() && deed.sure {
+        } else if fits.is_some() && step.sure {
             Visibility::Yes(who)
         } else {
             Visibility::Perhaps(format!("if that line was reached: {who}"))
         };
-        let says = says(variable, deed.value.as_deref());
-        mentions.push(Assignment { file: deed.file.clone(), line: deed.line, says, reaches });
+        let says = says(variable, step.value.as_deref());
+        mentions.push(Assignment { file: step.file.clone(), line: step.line, says, reaches });
     }
     for (file, line) in &way.unexported {
         mentions.retain(|other| (&other.file, other.line) != (file, *line));

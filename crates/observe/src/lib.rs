@@ -10,9 +10,9 @@ mod doctor;
 mod elevate;
 mod enrich;
 mod kernel;
+mod live_facts;
 mod locale_probe;
 mod module;
-mod now;
 mod preload;
 mod relative;
 mod rights;
@@ -26,6 +26,7 @@ pub use count::count_command;
 pub use doctor::{CheckState, HostCheck, doctor};
 pub use elevate::elevate;
 pub use enrich::enrich;
+pub use live_facts::LiveFacts;
 pub use locale_probe::probe;
 /// The version of libbpf that counts in the kernel; `None` in a build without eBPF.
 pub use needless_ebpf::LIBBPF;
@@ -33,7 +34,6 @@ pub use needless_launch::{
     Asked, Behind, Caller, behind, exit_like, note_inherited, return_free_memory,
     survive_file_size_limit, was_closed,
 };
-pub use now::Now;
 pub use preload::{preload, preload_library, preloaded};
 pub use rights::{Rights, without_capabilities};
 pub use run::{BackendChoice, Captured, Failure, ObserveOptions, count, launch, run};

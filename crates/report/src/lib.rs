@@ -9,7 +9,6 @@
 #[macro_use]
 mod formats;
 mod account;
-mod again;
 mod annotation;
 mod breakdown;
 mod check_text;
@@ -22,6 +21,7 @@ mod explain;
 mod html;
 mod json;
 mod markdown;
+mod next_command;
 mod overview;
 mod proof_text;
 mod protobuf;

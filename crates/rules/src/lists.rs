@@ -19,7 +19,7 @@ mod searched;
 mod shorter;
 mod variable;
 
-pub(crate) use again::Again;
+pub(crate) use again::DuplicateEntry;
 pub(crate) use any::check_any;
 pub(crate) use search::{CURRENT, Infer, Next, Search, Searcher, check};
 pub(crate) use searched::SearchedList;

@@ -56,16 +56,16 @@ pub(crate) const RULE: Kind = Kind {
 pub(crate) const PLACE: Kind = Kind {
     noun: "place",
     template: "tools/xtask/templates/place.rs.txt",
-    folder: "crates/environment/src/format",
+    folder: "crates/environment/src/places",
     lists: &[
         List {
-            file: "crates/environment/src/format.rs",
+            file: "crates/environment/src/places.rs",
             begin: "",
             before: "pub(crate) mod ",
             entry: "pub(crate) mod {{ident}};\n",
         },
         List {
-            file: "crates/environment/src/format_list.rs",
+            file: "crates/environment/src/place_list.rs",
             begin: "\nformats! {\n",
             before: "}\n",
             entry: "    {{ident}}::{{IDENT}},\n",

@@ -5,9 +5,9 @@ use super::{SnippetFormat, SnippetQuery, one_line};
 use crate::activation::Activation;
 use crate::disk::managed_by;
 use crate::error::EnvironmentError;
-use crate::format::yaml::quoted;
-use crate::format::{NOTE, bare, lines};
 use crate::journal::FileChange;
+use crate::places::yaml::quoted;
+use crate::places::{NOTE, bare, lines};
 use crate::shown_diff::{Showable, is_shown};
 use std::path::Path;
 
@@ -23,7 +23,7 @@ struct Task {
 }
 
 fn write(query: &SnippetQuery<'_>) -> Result<String, EnvironmentError> {
-    let format = query.change.location.format;
+    let format = query.change.location.place;
     if format.is_of_image() {
         let name = format.name;
         return Err(format!(
@@ -172,7 +172,7 @@ fn new_file(query: &SnippetQuery<'_>, file: &FileChange, text: &str) -> Vec<Task
 /// What has the change read again, and what restarts, if that is wanted.
 fn handlers(query: &SnippetQuery<'_>) -> Vec<Task> {
     let location = &query.change.location;
-    let all = [Some(location.format.reload), query.restart.then_some(&location.activation)];
+    let all = [Some(location.place.reload), query.restart.then_some(&location.activation)];
     all.into_iter().flatten().filter(|one| one.is_known()).map(handler).collect()
 }
 

@@ -2,8 +2,8 @@
 
 use super::{SnippetFormat, SnippetQuery};
 use crate::error::EnvironmentError;
-use crate::format::dockerfile::{escape, instruction};
-use crate::format_list;
+use crate::place_list;
+use crate::places::dockerfile::{escape, instruction};
 
 /// A line of a Dockerfile.
 pub(super) static DOCKERFILE: SnippetFormat =
@@ -11,7 +11,7 @@ pub(super) static DOCKERFILE: SnippetFormat =
 
 fn write(query: &SnippetQuery<'_>) -> Result<String, EnvironmentError> {
     let change = query.change;
-    crate::format::check(&change.variable, change.value.as_deref())?;
+    crate::places::check(&change.variable, change.value.as_deref())?;
     let Some(value) = &change.value else {
         return Err(
             "a Dockerfile cannot remove what its base image sets: remove its own ENV there".into(),
@@ -19,7 +19,7 @@ fn write(query: &SnippetQuery<'_>) -> Result<String, EnvironmentError> {
     };
     // The escape character is the file's own.
     let text = match &change.location.file {
-        Some(file) if change.location.format == &format_list::DOCKERFILE => {
+        Some(file) if change.location.place == &place_list::DOCKERFILE => {
             let bytes =
                 query.disk.bytes(file, false).map_err(|error| format!("{file}: {error}"))?;
             String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()

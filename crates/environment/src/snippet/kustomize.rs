@@ -3,10 +3,10 @@
 
 use super::{SnippetFormat, SnippetQuery};
 use crate::error::EnvironmentError;
-use crate::format::kubernetes::named;
-use crate::format::yaml::{SWITCHES, quoted};
-use crate::format_list;
 use crate::merge::ChangeRequest;
+use crate::place_list;
+use crate::places::kubernetes::named;
+use crate::places::yaml::{SWITCHES, quoted};
 
 /// A patch.
 pub(super) static KUSTOMIZE: SnippetFormat =
@@ -14,9 +14,9 @@ pub(super) static KUSTOMIZE: SnippetFormat =
 
 fn write(query: &SnippetQuery<'_>) -> Result<String, EnvironmentError> {
     let change = query.change;
-    crate::format::check(&change.variable, change.value.as_deref())?;
+    crate::places::check(&change.variable, change.value.as_deref())?;
     let manifest = change.location.file.as_ref();
-    let manifest = manifest.filter(|_| change.location.format == &format_list::KUBERNETES);
+    let manifest = manifest.filter(|_| change.location.place == &place_list::KUBERNETES);
     let Some(file) = manifest else {
         return Err("kustomize patches a manifest of Kubernetes: name it with --in".into());
     };

@@ -3,7 +3,7 @@
 //! The wheel of check-jsonschema has the schemas. `scripts/install` fetches it.
 
 use crate::common::written_by_hand;
-use needless_environment::{ConfigFormat, Edit, GITHUB_WORKFLOW, GITLAB_CI};
+use needless_environment::{Edit, GITHUB_WORKFLOW, GITLAB_CI, Place};
 use needless_fixtures::reference_python;
 use serde_json::{Value, json};
 
@@ -78,15 +78,15 @@ const VALUES: [&str; 6] =
     ["Europe/Athens", "5", "yes", "a: b # c", "it's \"q\" \\t", "$HOME $$ ${X:-y}"];
 
 /// What is written by hand is what the schema describes and a reader finds; with a list for the variable A, it is not.
-fn holds(format: &'static ConfigFormat, text: &str, schema: &str, key: &str) {
+fn holds(place: &'static Place, text: &str, schema: &str, key: &str) {
     let mut cases = Vec::new();
     for part in [None, Some("bare"), Some("has")] {
         for value in VALUES {
             let edit = Edit { variable: "TZ", value: Some(value), part };
-            let line = format.line_by_hand(text, &edit).unwrap();
+            let line = place.line_by_hand(text, &edit).unwrap();
             let once = written_by_hand(text, &line);
             // A second value replaces the first.
-            let again = format.line_by_hand(&once, &Edit { value: Some("UTC"), ..edit }).unwrap();
+            let again = place.line_by_hand(&once, &Edit { value: Some("UTC"), ..edit }).unwrap();
             if again.replaces.is_some() {
                 cases.push((part, "UTC", written_by_hand(&once, &again)));
             }

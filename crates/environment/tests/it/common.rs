@@ -1,6 +1,6 @@
 //! What the tests of files in YAML share: values that are hard to write, and files to write them into.
 
-use needless_environment::{ConfigFormat, Edit, HandLine};
+use needless_environment::{Edit, HandLine, Place};
 
 /// Values that such files treat specially.
 pub(crate) const VALUES: [&str; 10] = [
@@ -20,7 +20,7 @@ pub(crate) const VALUES: [&str; 10] = [
 pub(crate) type Changed<'a> = (&'a str, &'static str, String);
 
 /// Sets TZ to every value in every part, and then to another, which has to replace the first.
-pub(crate) fn changed<'a>(place: &ConfigFormat, text: &str, parts: &[&'a str]) -> Vec<Changed<'a>> {
+pub(crate) fn changed<'a>(place: &Place, text: &str, parts: &[&'a str]) -> Vec<Changed<'a>> {
     let mut all = Vec::new();
     for &part in parts {
         for value in VALUES {

@@ -1,6 +1,6 @@
 //! What the reader of a file takes from somewhere else, and files that cannot be changed: the user learns which.
 
-use needless_environment::{Activation, ConfigLocation, Disk, Plan, format_of_file, plan};
+use needless_environment::{Activation, Destination, Disk, Plan, place_of_file, plan};
 use needless_model::Confidence;
 use std::fs;
 
@@ -16,8 +16,8 @@ fn planned(
     if let Some(text) = text {
         fs::write(&file, text).unwrap();
     }
-    let location = ConfigLocation {
-        format: format_of_file(path, text.unwrap_or_default()).unwrap(),
+    let location = Destination {
+        place: place_of_file(path, text.unwrap_or_default()).unwrap(),
         file: Some(path.to_owned()),
         part: part.map(str::to_owned),
         label: String::new(),

@@ -1,13 +1,13 @@
-//! Properties of every format: a variable that was put is found, putting it twice changes nothing more, and nothing else changes.
+//! Properties of every place: a variable that was put is found, putting it twice changes nothing more, and nothing else changes.
 
 use crate::check_place::check_place;
 use crate::common::written_by_hand;
 use needless_environment as environment;
-use needless_environment::{CONFIG_FORMATS, ConfigFormat, Edit};
+use needless_environment::{Edit, PLACES, Place};
 use proptest::prelude::*;
 
 /// Texts as such files have them, one for each place, with the part that is edited.
-fn sample(place: &ConfigFormat) -> (&'static str, Option<&'static str>) {
+fn sample(place: &Place) -> (&'static str, Option<&'static str>) {
     match place.name {
         "systemd unit" | "systemd user unit" => ("[Service]\nEnvironment=\"A=1\"\n", None),
         "crontab" => {
@@ -58,26 +58,16 @@ fn sample(place: &ConfigFormat) -> (&'static str, Option<&'static str>) {
     }
 }
 
-fn last(
-    place: &ConfigFormat,
-    text: &str,
-    variable: &str,
-    part: Option<&str>,
-) -> Option<Option<String>> {
+fn last(place: &Place, text: &str, variable: &str, part: Option<&str>) -> Option<Option<String>> {
     place.find(text, variable, part).pop().map(|found| found.value)
 }
 
 /// Places whose text holds the value itself.
-fn holds_values(place: &ConfigFormat) -> bool {
+fn holds_values(place: &Place) -> bool {
     place.name != "sudoers"
 }
 
-fn check(
-    place: &ConfigFormat,
-    text: &str,
-    part: Option<&str>,
-    value: &str,
-) -> Result<(), TestCaseError> {
+fn check(place: &Place, text: &str, part: Option<&str>, value: &str) -> Result<(), TestCaseError> {
     let edit = Edit { variable: "TZ", value: Some(value), part };
     // A key's option stands in the middle of a line.
     if let Some(line) = place.line_by_hand(text, &edit).filter(|_| place.name != "authorized_keys")
@@ -133,7 +123,7 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Lines that have a meaning in some format.
+/// Lines that have a meaning in some place.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("TZ=UTC".to_owned()),
@@ -167,7 +157,7 @@ proptest! {
 
     #[test]
     fn what_is_put_is_found_and_once_is_enough(value in value()) {
-        for place in CONFIG_FORMATS {
+        for place in PLACES {
             let (text, part) = sample(place);
             check(place, text, part, &value)?;
         }
@@ -180,7 +170,7 @@ proptest! {
         if ends {
             text.push('\n');
         }
-        for place in CONFIG_FORMATS {
+        for place in PLACES {
             let part = sample(place).1;
             let edit = Edit { variable: "TZ", value: Some(&value), part };
             if let Ok(once) = place.change(&text, &edit) {
@@ -202,7 +192,7 @@ proptest! {
 
 #[test]
 fn a_variable_set_and_removed_leaves_none() {
-    for place in CONFIG_FORMATS.iter().filter(|place| holds_values(place)) {
+    for place in PLACES.iter().filter(|place| holds_values(place)) {
         let (text, part) = sample(place);
         let edit = Edit { variable: "TZ", value: Some("UTC"), part };
         if place.line_by_hand(text, &edit).is_some() {
@@ -260,9 +250,9 @@ fn files_are_known_by_their_paths() {
         ("/etc/postgresql/15/main/environment", "", &environment::POSTGRESQL),
     ];
     for (path, text, place) in cases {
-        assert_eq!(environment::format_of_file(path, text), Some(place), "{path}");
+        assert_eq!(environment::place_of_file(path, text), Some(place), "{path}");
     }
-    assert_eq!(environment::format_of_file("/etc/passwd", ""), None);
+    assert_eq!(environment::place_of_file("/etc/passwd", ""), None);
 }
 
 /// A comment behind the setting is kept: behind the new one, or above it where the reader of the file
@@ -307,7 +297,7 @@ fn a_comment_on_the_line_is_kept() {
         // Not a comment, but a part of the value.
         ("EnvironmentFile", None, "TZ=UTC # x\n", "TZ=Asia/Tokyo\n"),
     ] {
-        let place = CONFIG_FORMATS.iter().find(|place| place.name == name).unwrap();
+        let place = PLACES.iter().find(|place| place.name == name).unwrap();
         let edit = Edit { variable: "TZ", value: Some("Asia/Tokyo"), part };
         assert_eq!(place.change(before, &edit).as_deref(), Ok(after), "{name}");
         assert_eq!(place.change(after, &edit).as_deref(), Ok(after), "{name}, again");

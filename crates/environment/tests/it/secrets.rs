@@ -1,8 +1,7 @@
 //! No secret of a file reaches the screen or the list of changes, in whatever way it is written there.
 
 use needless_environment::{
-    Activation, ConfigLocation, Disk, Journal, Request, Subject, format_of_file, merged, plan,
-    resolve,
+    Activation, Destination, Disk, Journal, Request, Subject, merged, place_of_file, plan, resolve,
 };
 use needless_fixtures::thorough;
 use needless_model::Confidence;
@@ -72,7 +71,7 @@ const YAML: [(&str, &str); 14] = [
     ("A: 493817\nTZ: UTC", "- name: PIN\nvalue: 493817\n- name: TZ\nvalue: UTC"),
 ];
 
-/// Files with a line that sets the variable in the format, and text around; `{}` is where a shape goes.
+/// Files with a line that sets the variable in the place, and text around; `{}` is where a shape goes.
 const FILES: [(&str, &str, &str); 14] = [
     ("etc/environment", "TZ=UTC", "{}"),
     ("etc/default/web", "export TZ=UTC", "{}"),
@@ -152,7 +151,7 @@ fn no_secret_is_shown() {
         0,
         ("etc/default/web".into(), "export API_KEY=Zq8hunter\nexport B=kR4tail\n".into()),
     );
-    // No stride of the lists, so that each format has shapes, and each shape a format.
+    // No stride of the lists, so that each format has shapes, and each shape a place.
     let step = if thorough() { 1 } else { 5 };
     for (at, (path, text)) in files.into_iter().enumerate().step_by(step) {
         let file = root.join(&path);
@@ -160,7 +159,7 @@ fn no_secret_is_shown() {
         fs::write(&file, &text).unwrap();
         fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
         let path = format!("/{path}");
-        let format = format_of_file(&path, &text).unwrap_or_else(|| panic!("{path}: no format"));
+        let place = place_of_file(&path, &text).unwrap_or_else(|| panic!("{path}: no format"));
         let changes = [
             ("TZ", Some("Asia/Tokyo")),
             ("TZ", None),
@@ -170,8 +169,8 @@ fn no_secret_is_shown() {
         ];
         // The last three in some files only: most formats have a program check each text.
         for (variable, value) in &changes[..if at % 8 == 0 { 5 } else { 2 }] {
-            let location = ConfigLocation {
-                format,
+            let location = Destination {
+                place,
                 file: Some(path.clone()),
                 part: None,
                 label: path.clone(),

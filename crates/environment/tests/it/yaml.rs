@@ -3,9 +3,7 @@
 
 use crate::check_place::check_place;
 use crate::common::{COMPOSE_TEXT, POD, changed, manifest, of_kubernetes};
-use needless_environment::{
-    COMPOSE, ConfigFormat, Edit, GITHUB_WORKFLOW, GITLAB_CI, HELM, KUBERNETES,
-};
+use needless_environment::{COMPOSE, Edit, GITHUB_WORKFLOW, GITLAB_CI, HELM, KUBERNETES, Place};
 use needless_fixtures::needed;
 use proptest::prelude::*;
 use std::io::Write;
@@ -68,7 +66,7 @@ fn take(value: &mut serde_json::Value, variable: &str) -> Vec<serde_json::Value>
     taken
 }
 
-fn check(place: &ConfigFormat, text: &str, parts: &[&str], written: impl Fn(&str) -> String) {
+fn check(place: &Place, text: &str, parts: &[&str], written: impl Fn(&str) -> String) {
     let Some(before) = needed(parsed(text)) else { return };
     for (part, value, new) in changed(place, text, parts) {
         let mut after = parsed(&new).unwrap_or_else(|_| panic!("no YAML any more: {new}"));
@@ -90,7 +88,7 @@ fn a_parser_reads_what_was_written_into_manifests_of_kubernetes() {
 }
 
 /// A change is refused with a word of why, or it changes what a parser reads by the one variable.
-fn attack(place: &ConfigFormat, text: &str, refused: Option<&str>) {
+fn attack(place: &Place, text: &str, refused: Option<&str>) {
     let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
     match (place.change(text, &edit), refused) {
         (Err(why), Some(says)) => {

@@ -8,7 +8,7 @@ use crate::progress::{Pairs, Progress};
 use crate::{advice, exit, places, report};
 use anyhow::{Context as _, Result, bail};
 use needless_model::{Change, Exit, Proof};
-use needless_observe::{Now, ObserveOptions, Who};
+use needless_observe::{LiveFacts, ObserveOptions, Who};
 use needless_prove::{
     ProveOptions, ServiceWindow, first_changes, mark_proven, observe_service, one_for_each_variable,
 };
@@ -219,7 +219,7 @@ fn experiment(
 fn advised(path: &Path, args: &ProveArgs, context: &Context) -> Result<Vec<Change>> {
     let Saved { findings, .. } = advice::report(context, path)?;
     let rules = &args.rules;
-    let mut now = Now::new(context.settings.watched.clone());
+    let mut now = LiveFacts::new(context.settings.watched.clone());
     let (mut changes, mut shown, mut refused) = (Vec::new(), HashSet::new(), 0);
     for finding in findings.iter().filter(|f| rules.is_empty() || rules.contains(&f.rule)) {
         let Some(change) = advice::first(finding) else { continue };

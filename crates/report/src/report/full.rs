@@ -5,9 +5,9 @@
 //! first, the prompt stands below caveats and notices, 130 lines below the table. Account, table and next command are
 //! at most 23 lines.
 
-use crate::again::again;
 use crate::columns::{print_heading, print_item, print_lines, print_wrapped};
 use crate::document::{ReportEvidence, ReportFinding, SourceKind};
+use crate::next_command::again;
 use crate::overview::{Line, Overview};
 use crate::text::{Tint, count, escape, number, percent, shell_word};
 use crate::{Report, Style, account, proof, summary, time, window_text};

@@ -6,7 +6,7 @@ use crate::html::icicle::{Palette, icicle};
 use crate::html::{Slice, Text, bar, copy, labelled, page, section};
 use crate::overview::{Line, Overview, columns_of_time, heading, more_small};
 use crate::text::{count, duration, number};
-use crate::{Report, Style, account, again, proof, summary, time};
+use crate::{Report, Style, account, next_command, proof, summary, time};
 use needless_model::Stage;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -196,7 +196,7 @@ fn write_remedies(
     for more in rest.into_iter().filter_map(more_small) {
         writeln!(out, "<p>{}: the JSON report has them</p>", Text(&more))?;
     }
-    match again::again(report) {
+    match next_command::again(report) {
         Some(command) => writeln!(
             out,
             "<p>To try it: <span class=\"fix\">{}</span>{}</p>",

@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 
 /// What a searcher does with a directory that it has from two sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum DuplicateEntry {
     /// Not known, or no other source is likely.
     Unknown,
     /// It asks for the name of a library again, but checks the directory only once.
@@ -50,16 +50,21 @@ pub(crate) struct SearchCall<'p> {
 }
 
 /// What a process asked in directories outside of the list, for comparison.
-pub(crate) struct Others<'p> {
-    again: Again,
+pub(crate) struct OutsideList<'p> {
+    again: DuplicateEntry,
     /// How often the same was asked in a directory that is not in the list, or that holds
     /// something.
     asked: HashMap<(Query, &'p str), u64>,
 }
 
-impl<'p> Others<'p> {
+impl<'p> OutsideList<'p> {
     /// `empty`: the directories of the list that hold nothing.
-    pub(crate) fn of(view: &View<'p>, id: ProcId, again: Again, empty: HashSet<&'p str>) -> Self {
+    pub(crate) fn of(
+        view: &View<'p>,
+        id: ProcId,
+        again: DuplicateEntry,
+        empty: HashSet<&'p str>,
+    ) -> Self {
         let mut asked: HashMap<(Query, &'p str), u64> = HashMap::new();
         let mut most = |key, count: u64| {
             let known = asked.entry(key).or_default();
@@ -70,20 +75,20 @@ impl<'p> Others<'p> {
             let path = view.profile.path(row);
             match again {
                 // A subdirectory for a processor variant may be tried twice for one mention.
-                Again::Loader
+                DuplicateEntry::Loader
                     if row.query == Query::Open
                         && base(parent(path)) == parent(path)
                         && !empty.contains(parent(path)) =>
                 {
                     most((Query::Open, file_name(path)), row.count);
                 }
-                Again::Imports if row.query == Query::Stat && !empty.contains(path) => {
+                DuplicateEntry::Imports if row.query == Query::Stat && !empty.contains(path) => {
                     let standard = path.contains("/lib") && file_name(path).starts_with("python3");
                     let key = if standard { "" } else { path };
                     most((Query::Stat, key), row.count);
                 }
                 // Each end of the path that may be what was looked for.
-                Again::Names if absent(row) || row.ok() => {
+                DuplicateEntry::Names if absent(row) || row.ok() => {
                     let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
                     if dirs.below(path).is_none() {
                         ends.for_each(|end| most((row.query, end), row.count));
@@ -92,7 +97,7 @@ impl<'p> Others<'p> {
                 _ => {}
             }
         }
-        Others { again, asked }
+        OutsideList { again, asked }
     }
 
     /// Keeps in `calls`, which are about one directory, only the calls that would disappear with
@@ -113,10 +118,10 @@ impl<'p> Others<'p> {
         let looks: u64 =
             calls.iter().filter(|call| looks_at(call, dir)).map(|call| call.count).sum();
         match self.again {
-            Again::Unknown => false,
-            Again::Loader => self.keep_libraries(calls),
-            Again::Names => self.keep_names(mine, calls),
-            Again::Imports => {
+            DuplicateEntry::Unknown => false,
+            DuplicateEntry::Loader => self.keep_libraries(calls),
+            DuplicateEntry::Names => self.keep_names(mine, calls),
+            DuplicateEntry::Imports => {
                 /// Checks of a directory when Python first meets it: they stay, as the listing
                 /// does.
                 const FIRST: u64 = 2;
@@ -130,8 +135,8 @@ impl<'p> Others<'p> {
                 }
                 twice
             }
-            Again::Looks => keep_mentions(mine, looks, calls),
-            Again::Compiler { system } => {
+            DuplicateEntry::Looks => keep_mentions(mine, looks, calls),
+            DuplicateEntry::Compiler { system } => {
                 let twice = mine > 0 && looks > mine;
                 // The work for the system's chain disappears only if the other mention is known to
                 // be in the user's chain.
@@ -152,7 +157,7 @@ impl<'p> Others<'p> {
         }
     }
 
-    /// As [`Others::keep_own`], for the loader.
+    /// As [`OutsideList::keep_own`], for the loader.
     fn keep_libraries(&self, calls: &mut [SearchCall<'p>]) -> bool {
         let direct = |call: &SearchCall<'_>| {
             call.row.query == Query::Open && base(parent(call.path)) == parent(call.path)
@@ -167,7 +172,7 @@ impl<'p> Others<'p> {
         twice
     }
 
-    /// As [`Others::keep_own`], where each name is asked for again, and the variable mentions the
+    /// As [`OutsideList::keep_own`], where each name is asked for again, and the variable mentions the
     /// directory so often.
     fn keep_names(&self, mentions: u64, calls: &mut [SearchCall<'p>]) -> bool {
         let mut sums = (0, 0);
@@ -204,7 +209,7 @@ impl<'p> Others<'p> {
     }
 }
 
-/// As [`Others::keep_own`], where each of the `mine` mentions in the list is checked, and asked for each name.
+/// As [`OutsideList::keep_own`], where each of the `mine` mentions in the list is checked, and asked for each name.
 /// `looks`: checks of the directory.
 fn keep_mentions(mine: u64, looks: u64, calls: &mut [SearchCall<'_>]) -> bool {
     // Ruby 3.3 checks the directory more often than once. But for each mention it asks for each name, so most

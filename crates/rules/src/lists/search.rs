@@ -12,7 +12,7 @@
 use crate::engine::Threshold;
 use crate::engine::helpers::of_the_system;
 use crate::lists::advice::finding;
-use crate::lists::again::Again;
+use crate::lists::again::DuplicateEntry;
 use crate::lists::searched::{SearchedList, searches};
 use crate::{Rule, Sink, View};
 use needless_model::ProcId;
@@ -36,7 +36,7 @@ pub(crate) struct Search {
     /// How the directories are found where the variable is not known.
     pub(crate) infer: Infer,
     /// What the searcher does with a directory that something else names as well.
-    pub(crate) again: Again,
+    pub(crate) again: DuplicateEntry,
     /// What is searched for: "Python modules".
     pub(crate) things: &'static str,
     /// Why the search is made, after the sentence that names the variable and the directories. It fits
@@ -71,7 +71,7 @@ impl Search {
     pub(crate) fn empty_is_current(&self) -> bool {
         self.searcher == Searcher::Loader
             || ["PATH", "PYTHONPATH"].contains(&self.variable)
-            || matches!(self.again, Again::Compiler { .. })
+            || matches!(self.again, DuplicateEntry::Compiler { .. })
     }
 
     /// What most searches share: a program looks for files of any name in directories that are not the
@@ -84,7 +84,7 @@ impl Search {
         usual: of_the_system,
         base: |dir| dir,
         infer: Infer::No,
-        again: Again::Unknown,
+        again: DuplicateEntry::Unknown,
         things: "",
         why: "",
         manual: "",

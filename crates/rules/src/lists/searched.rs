@@ -8,7 +8,7 @@
 
 use crate::engine::helpers::absent;
 use crate::engine::{Case, Merged, PathPattern, merge_shared};
-use crate::lists::again::{Others, SearchCall};
+use crate::lists::again::{OutsideList, SearchCall};
 use crate::lists::dirs::{Dirs, Shown, common_tail};
 use crate::lists::search::{CURRENT, Infer, Search, Searcher, is_current};
 use crate::mechanism::loader::{self, Loader};
@@ -182,7 +182,7 @@ impl<'v, 'p> Searching<'v, 'p> {
         }
         list.of.insert(id, calls.values().flatten().map(|call| call.count).sum());
         let empty = calls.keys().copied().filter(|dir| !list.dirs[dir].hit).collect();
-        let others = Others::of(view, id, search.again, empty);
+        let others = OutsideList::of(view, id, search.again, empty);
         for (dir, mut calls) in calls {
             // If the list is not known, all its calls count.
             if value.is_some() && others.keep_own(view, id, search.variable, dir, &mut calls) {

@@ -196,7 +196,7 @@ pub(super) fn unseen(
         Some(next) => format!("the next {next} has it; then `needless fix --check {id}` looks"),
         None => format!("`needless origin {} PID` looks at a process", change.variable),
     };
-    if change.location.format.is_of_image() {
+    if change.location.place.is_of_image() {
         return if restart { Ok(writeln!(out, "{}", nothing_restarted(plan))?) } else { Ok(()) };
     }
     if !restart {

@@ -6,7 +6,7 @@ use crate::context::Context;
 use anyhow::{Result, anyhow};
 use needless_environment::{self as environment, Subject};
 use needless_model::{Change, Remedy, Safety};
-use needless_observe::Now;
+use needless_observe::LiveFacts;
 
 /// What `fix` would show for this change of a process, or of its unit where there is no process. Writes nothing, and
 /// shows no text of a file that may be secret.
@@ -25,7 +25,7 @@ pub(in crate::commands) fn preview(
         (Some(pid), None) => return Err(anyhow!("process {pid} has ended")),
         (None, None) => return Err(anyhow!("its process is not known")),
     };
-    let mut now = Now::new(context.settings.watched.clone());
+    let mut now = LiveFacts::new(context.settings.watched.clone());
     let remedy = Remedy { change: change.clone(), safety: Safety::Caveat(String::new()) };
     let remedy = with_value(&remedy, |variable| here(&mut now, &subject, variable))?;
     let request = request("", &remedy, subject);

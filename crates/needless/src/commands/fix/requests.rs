@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use needless_environment::{self as environment, Request, Subject, check_variable};
 use needless_host::{Root, Service};
 use needless_model::{Change, Finding, ProcId, Profile, Remedy, Safety, without_entries};
-use needless_observe::{Now, ObserveOptions, Who};
+use needless_observe::{LiveFacts, ObserveOptions, Who};
 use needless_report::ReportProcess;
 use needless_rules::{CheckOptions, Suppressed};
 use std::collections::{HashMap, HashSet};
@@ -56,7 +56,7 @@ fn of_observation(
 ) -> Result<Vec<Request>> {
     let mut requests = Vec::new();
     let (profile, findings) = observe(args, context)?;
-    let mut now = Now::new(context.settings.watched.clone());
+    let mut now = LiveFacts::new(context.settings.watched.clone());
     for finding in &findings {
         let Some(remedy) = applicable(finding) else { continue };
         let process = |id: &ProcId| ReportProcess::from(profile.process(*id));
@@ -82,7 +82,7 @@ fn of_report(
 ) -> Result<Vec<Request>> {
     let mut requests = Vec::new();
     let report = advice::report(context, path)?;
-    let mut now = Now::new(context.settings.watched.clone());
+    let mut now = LiveFacts::new(context.settings.watched.clone());
     let (mut shown, mut known, mut running) = (HashSet::new(), HashSet::new(), HashMap::new());
     // A report may name one process many times.
     let mut alive = |being: &ReportProcess, service: Option<&str>| {
@@ -117,8 +117,8 @@ fn of_report(
 }
 
 /// What the rule has to know of the subject, as it is now.
-pub(super) fn here(now: &mut Now, subject: &Subject, variable: &str) -> Result<Profile> {
-    let stopped = |now: &mut Now, unit: &str| {
+pub(super) fn here(now: &mut LiveFacts, subject: &Subject, variable: &str) -> Result<Profile> {
+    let stopped = |now: &mut LiveFacts, unit: &str| {
         let root = Root::own().context("cannot open /")?;
         let value = environment::value_of_unit(unit, variable, &root);
         now.stopped(variable, value).map_err(|why| anyhow!(why))

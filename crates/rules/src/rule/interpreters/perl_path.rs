@@ -148,7 +148,7 @@
 //! * `man 1 perlrun`, PERL5LIB and PERLLIB
 
 use crate::engine::helpers::named;
-use crate::lists::Again;
+use crate::lists::DuplicateEntry;
 use crate::lists::{Infer, Next, Search};
 use crate::{Rule, View};
 use needless_model::ProcId;
@@ -169,7 +169,7 @@ const LIST: Search = Search {
             || !path.contains('.')
             || path.contains("5.")
     },
-    again: Again::Names,
+    again: DuplicateEntry::Names,
     things: "Perl modules",
     why: "Perl searches the list before its own directories, and looks for each module twice in \
           each directory.",

@@ -151,7 +151,7 @@
 
 use crate::engine::helpers;
 use crate::engine::helpers::{named, of_the_system};
-use crate::lists::Again;
+use crate::lists::DuplicateEntry;
 use crate::lists::{Infer, Search};
 use crate::{Rule, View};
 use needless_model::{ProcId, Query};
@@ -170,7 +170,7 @@ const LIST: Search = Search {
     who: |view, id| named(view, id, &["python", "pypy"]),
     usual: own,
     infer: Infer::By(dirs),
-    again: Again::Imports,
+    again: DuplicateEntry::Imports,
     things: "Python modules",
     why: "Python searches the list before the standard library, so every import checks all of it first.",
     manual: "Find out what puts these directories on sys.path before the standard library: PYTHONPATH, or code",

@@ -91,7 +91,7 @@
 //! * <https://github.com/ruby/rubygems/issues/933>: 250,000 failed opens over 204 directories
 
 use crate::engine::helpers::named;
-use crate::lists::Again;
+use crate::lists::DuplicateEntry;
 use crate::lists::Search;
 use crate::{Rule, View};
 use needless_model::ProcId;
@@ -109,7 +109,7 @@ const LIST: Search = Search {
     variable: "RUBYLIB",
     who: ruby,
     file: |path| path.ends_with(".rb") || path.ends_with(".so") || !path.contains('.'),
-    again: Again::Looks,
+    again: DuplicateEntry::Looks,
     things: "Ruby files",
     why: "Ruby searches the list before its own directories, so each `require` tries all of it first.",
     caveat: "Another run of this program, or another program, may require files from these directories: look into them first.",

@@ -323,7 +323,7 @@
 
 use crate::Rule;
 use crate::engine::helpers::heeds_variables;
-use crate::lists::Again;
+use crate::lists::DuplicateEntry;
 use crate::lists::{Search, Searcher};
 use crate::mechanism::loader::{base, is_library};
 
@@ -342,7 +342,7 @@ const LIST: Search = Search {
     searcher: Searcher::Loader,
     usual: |dir| dir == "/",
     base,
-    again: Again::Loader,
+    again: DuplicateEntry::Loader,
     things: "libraries",
     why: "The loader tries each directory of the list for each library, the first time with subdirectories for processor variants.",
     manual: "Find out what makes the loader search these directories: LD_LIBRARY_PATH in the environment, or the RUNPATH of the program (readelf -d)",

@@ -200,7 +200,7 @@ pub(crate) const RULE: Rule = Rule {
 /// Fewer pieces cost no noticeable time.
 const FEWEST: u64 = 500;
 /// Programs whose whole job is to pass each line on as it comes, by the name they are started under: `ts`
-/// (moreutils) stamps lines with the time at which they came, and sets `$|` for it. Others of the kind need
+/// (moreutils) stamps lines with the time at which they came, and sets `$|` for it. OutsideList of the kind need
 /// no name here: `tee` and `annotate-output` read between their writes, `tai64n` and `logsave` have a
 /// buffer.
 const RELAYS: [&str; 1] = ["ts"];

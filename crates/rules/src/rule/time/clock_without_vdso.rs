@@ -111,7 +111,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     }
 }
 
-/// Clock sources that the vDSO of some architecture reads. Others (hpet, acpi_pm, jiffies) need a call.
+/// Clock sources that the vDSO of some architecture reads. OutsideList (hpet, acpi_pm, jiffies) need a call.
 const READABLE: [&str; 7] = [
     "tsc",
     "kvm-clock",

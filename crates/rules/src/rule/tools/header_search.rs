@@ -120,7 +120,7 @@
 //!
 //! * `man 1 gcc`, CPATH, C_INCLUDE_PATH, CPLUS_INCLUDE_PATH
 
-use crate::lists::Again;
+use crate::lists::DuplicateEntry;
 use crate::lists::Search;
 use crate::{Rule, View};
 use needless_model::ProcId;
@@ -145,17 +145,22 @@ const LIST: Search = Search {
 
 /// The list of all languages, then those of one.
 const LISTS: [Search; 3] = [
-    Search { variable: "CPATH", who: compiles, again: Again::Compiler { system: false }, ..LIST },
+    Search {
+        variable: "CPATH",
+        who: compiles,
+        again: DuplicateEntry::Compiler { system: false },
+        ..LIST
+    },
     Search {
         variable: "C_INCLUDE_PATH",
         who: |view, id| compiles(view, id) && language(view, id) == Language::C,
-        again: Again::Compiler { system: true },
+        again: DuplicateEntry::Compiler { system: true },
         ..LIST
     },
     Search {
         variable: "CPLUS_INCLUDE_PATH",
         who: |view, id| compiles(view, id) && language(view, id) == Language::Cplusplus,
-        again: Again::Compiler { system: true },
+        again: DuplicateEntry::Compiler { system: true },
         ..LIST
     },
 ];
