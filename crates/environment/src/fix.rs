@@ -141,7 +141,7 @@ pub(crate) fn location_of_file(
             _ if !exists => "there is no such file".to_owned(),
             Some(unit) => format!("a unit is changed by a drop-in: --unit {}", brief(unit)),
             None => {
-                "its place is not known: fix changes Dockerfiles, compose files, Kubernetes manifests, crontabs, configuration of daemons, and more (the page Places of the book)"
+                "its format is not known: fix changes Dockerfiles, compose files, Kubernetes manifests, crontabs, configuration of daemons, and more (the page Places of the book)"
                     .to_owned()
             }
         };
