@@ -51,7 +51,9 @@ impl Forward {
     pub fn stop_too(&mut self, number: i32, news: impl Fn() -> bool) {
         self.stopped = true;
         let Ok(number) = Signal::try_from(number) else { return };
-        if news() {
+        // A SIGCONT is read next where a stop of the whole group stopped this process, too, and has ended: a second stop
+        // would be seen by the shell.
+        if news() || is_pending(Signal::SIGCONT) {
             // It was already continued.
             return;
         }
@@ -85,6 +87,16 @@ impl Forward {
         if let Some(command) = &self.command {
             send(command, libc::SIGCONT);
         }
+    }
+}
+
+/// Whether the signal waits for this thread or process, which blocks it.
+fn is_pending(number: Signal) -> bool {
+    let mut pending = std::mem::MaybeUninit::uninit();
+    // SAFETY: sigpending(2) fills in the set, and fails for a bad address only; sigismember(3) reads it.
+    unsafe {
+        libc::sigpending(pending.as_mut_ptr()) == 0
+            && libc::sigismember(pending.as_ptr(), number as i32) == 1
     }
 }
 
@@ -153,4 +165,22 @@ pub(crate) fn send(process: &OwnedFd, number: i32) {
     // SAFETY: all arguments are integers except the null pointer; with it the kernel fills in the same signal
     // information as for kill(2), and reads no memory.
     unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), number, null, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_continued_does_not_stop_again() {
+        let all = SigSet::all();
+        let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&all), None);
+        assert!(!is_pending(Signal::SIGCONT));
+        raise(Signal::SIGCONT).unwrap();
+        assert!(is_pending(Signal::SIGCONT));
+        // Else this process would stop here.
+        let mut forward = Forward::new(None);
+        forward.stop_too(libc::SIGSTOP, || false);
+        assert!(forward.stopped);
+    }
 }

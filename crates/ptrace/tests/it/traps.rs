@@ -50,7 +50,11 @@ fn same_as(before: &[&str], name: &str, arguments: &[&str]) -> Option<String> {
         [program.into()].into_iter().chain(arguments.iter().map(OsString::from)).collect();
     let (printed, status, _) = observed(None, &argv, folder.path(), before);
     assert!(status == Some(0) && !printed.is_empty(), "{argv:?}: {printed}");
-    let (with_us, status, counted) = observed(Some(&run), &argv, folder.path(), before);
+    let run = || observed(Some(&run), &argv, folder.path(), before);
+    // In one run of a thousand a library of the program lies at the page that needless uses below its code.
+    let is_taken = |(.., counted): &(_, _, String)| counted.contains("needless uses are taken");
+    let (with_us, status, counted) =
+        (0..4).map(|_| run()).find(|seen| !is_taken(seen)).unwrap_or_else(run);
     assert_eq!((with_us.as_str(), status), (printed.as_str(), Some(0)), "{argv:?}");
     for expected in expectations(&printed) {
         let rows = counted.lines().filter_map(|line| {
