@@ -8,6 +8,7 @@ use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, raise, signal, si
 use nix::sys::signalfd::siginfo;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How long a continued wrapper waits for the news that the command was continued, too, milliseconds.
@@ -116,6 +117,13 @@ pub fn note_inherited() {
     // SAFETY: F_GETFD looks at a number, which may be of no descriptor.
     let is_open = |fd: &RawFd| unsafe { libc::fcntl(*fd, libc::F_GETFD) } >= 0;
     *inherited() = open.into_iter().filter(is_open).collect();
+}
+
+/// Keeps the descriptor that a path names (`/dev/fd/3`): a file of ours is written through it after the command.
+pub fn keep_inherited(path: &Path) {
+    let number = |folder| path.strip_prefix(folder).ok()?.to_str()?.parse::<RawFd>().ok();
+    let kept = ["/dev/fd", "/proc/self/fd"].into_iter().find_map(number);
+    inherited().retain(|fd| Some(*fd) != kept);
 }
 
 /// A pipe must break when the command closes it, so no process of ours may hold one of its ends. Puts `/dev/null` in place

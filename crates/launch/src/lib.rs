@@ -17,7 +17,7 @@ pub use caller::{Behind, Caller, behind};
 pub use endings::{Asked, TerminationSignals};
 pub use error::LaunchError;
 pub use exit::exit_like;
-pub use forward::{Forward, note_inherited, pidfd, release_inherited, wait_for};
+pub use forward::{Forward, keep_inherited, note_inherited, pidfd, release_inherited, wait_for};
 pub use memory::return_free_memory;
 pub use original::{Original, rename_command_line, survive_file_size_limit, was_closed};
 pub use prepared::{Child, Prepared, become_command};

@@ -235,6 +235,7 @@ impl Target {
             }
             Landing::File(spot) => {
                 spot.check().with_context(named)?;
+                needless_observe::keep_inherited(path);
                 Ok(Target::File(path.to_owned()))
             }
         }

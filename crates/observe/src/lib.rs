@@ -31,7 +31,7 @@ pub use locale_probe::probe;
 /// The version of libbpf that counts in the kernel; `None` in a build without eBPF.
 pub use needless_ebpf::LIBBPF;
 pub use needless_launch::{
-    Asked, Behind, Caller, behind, exit_like, note_inherited, return_free_memory,
+    Asked, Behind, Caller, behind, exit_like, keep_inherited, note_inherited, return_free_memory,
     survive_file_size_limit, was_closed,
 };
 pub use preload::{preload, preload_library, preloaded};

@@ -1,4 +1,4 @@
-//! A person is told to write a line into a workflow of GitHub or a pipeline of GitLab. These tests write that line and
+//! needless prints the line that a person adds to a GitHub workflow or a GitLab pipeline. These tests add the line and
 //! validate the file against the schema that JSON Schema Store or GitLab publishes; they validate our own action, too.
 //! The wheel of check-jsonschema has the schemas. `scripts/install` fetches it.
 

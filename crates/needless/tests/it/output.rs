@@ -327,6 +327,19 @@ fn a_pipe_is_written_as_it_is() {
 }
 
 #[test]
+fn a_file_may_be_named_by_a_descriptor() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report");
+    for backend in backends_also_unpatched() {
+        let to = file.display();
+        let done = sh(backend, &format!("{NEEDLESS} run -o /dev/fd/3 -- true 3>{to}"));
+        assert!(done.status.success() && done.stderr.is_empty(), "{}", stderr(&done));
+        let report = std::fs::read_to_string(&file).unwrap();
+        assert!(report.starts_with("needless: nothing needless"), "{report}");
+    }
+}
+
+#[test]
 fn read_writes_to_standard_output_if_the_output_file_is_a_dash() {
     let Some(strace) = program("strace") else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Which process a call belongs to, and who made whom.
+//! Which process made a call, and which process started which.
 
 use crate::common::{profile, row};
 use needless_model::{Exit, Libc, Runtime, Spawn};
