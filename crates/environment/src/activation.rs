@@ -52,6 +52,8 @@ pub enum Activation {
         /// Whether it is a unit of the user's own systemd.
         user: bool,
     },
+    /// Each of these. None of them is done by needless, which can look at the process of one.
+    Each(Vec<Activation>),
     /// The daemon of a unit reads its files again, and goes on with its environment.
     Reload {
         /// The unit's name, with its suffix.
@@ -92,15 +94,32 @@ impl Activation {
 
     /// Whether there is something to run.
     pub fn is_known(&self) -> bool {
-        *self != Activation::Unknown
+        !self.words().is_empty()
     }
 
-    /// The command that does it; empty where nothing is known.
+    /// One of these, or each.
+    pub(crate) fn of_all(mut all: Vec<Activation>) -> Activation {
+        match all.len() {
+            0 => Activation::Unknown,
+            1 => all.remove(0),
+            _ => Activation::Each(all),
+        }
+    }
+
+    /// The commands, where each is for the user to run: empty where needless runs the only one.
+    pub fn left_to_user(&self) -> &[Activation] {
+        match self {
+            Activation::Each(all) => all,
+            _ => &[],
+        }
+    }
+
+    /// The command that does it; empty where nothing is known, and where there are several.
     pub fn words<'a>(&'a self) -> Vec<&'a str> {
         let user: &[&str] = if self.is_of_user() { &["--user"] } else { &[] };
         let systemctl = |words: &[&'a str]| [&["systemctl"], user, words].concat();
         match self {
-            Activation::Unknown => Vec::new(),
+            Activation::Unknown | Activation::Each(_) => Vec::new(),
             Activation::DaemonReload { .. } => systemctl(&["daemon-reload"]),
             Activation::Restart { unit, .. } => systemctl(&["restart", unit]),
             Activation::Reload { unit, try_or_restart: false } => systemctl(&["reload", unit]),

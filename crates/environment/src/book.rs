@@ -31,7 +31,10 @@ const TRAPS: &str = "\nTraps:\n\n\
      * `EnvironmentFile=` is stronger than every `Environment=`; where it sets the variable, that file \
      is changed.\n\
      * What an init script sources must be exported; what `EnvironmentFile=` names must not be: a line \
-     `export X=1` sets nothing there.\n\
+     `export X=1` sets nothing there. `fix` looks who reads a file, whatever its path, and writes what they read: \
+     where both do, a line `X=1` and a line `export X`.\n\
+     * A drop-in of `service.d`, `foo-.service.d` or `foo@.service.d` reaches several services. Where one sorts after \
+     ours and sets the variable, ours gets a later name in the unit's own directory.\n\
      * `/etc/environment` is read by PAM for sessions and jobs, not by systemd for units, and on Debian not \
      for sudo. Three programs read it with three grammars: only values that all read alike are written.\n\
      * sudo lets a TZ through only if it trusts the value. It never trusts `:/etc/localtime`, even with \

@@ -6,6 +6,7 @@ mod managed;
 mod time;
 mod walk;
 
+use crate::census::Census;
 use crate::crontab;
 use crate::error::EnvironmentError;
 use crate::others_write::is_open_to_others;
@@ -20,6 +21,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::OnceLock;
 pub(crate) use time::Modified;
 use walk::{PathRefused, explain, owner_and_remedy};
 
@@ -53,6 +55,8 @@ pub struct Disk {
     only_reads: bool,
     /// Whether it is this machine's: other programs can be asked about its files.
     is_host: bool,
+    /// The services of this machine, once they were asked for.
+    census: OnceLock<Census>,
 }
 
 impl Disk {
@@ -66,7 +70,8 @@ impl Disk {
         let id = |about: fs::Stat| (about.st_dev, about.st_ino);
         let is_host = id(fs::fstat(&root)?) == id(fs::stat("/")?);
         let user = rustix::process::geteuid().as_raw();
-        Ok(Disk { root, user, other: None, only_reads: false, is_host })
+        let census = OnceLock::new();
+        Ok(Disk { root, user, other: None, only_reads: false, is_host, census })
     }
 
     /// The same, for a change that is not written here.
@@ -84,7 +89,19 @@ impl Disk {
     /// When no file descriptor is left.
     pub fn of_owner(&self, owner: Option<u32>) -> Result<Disk, EnvironmentError> {
         let root = self.root.try_clone().map_err(|error| error.to_string())?;
-        Ok(Disk { root, other: owner, ..*self })
+        let census = OnceLock::new();
+        let Disk { user, only_reads, is_host, .. } = *self;
+        Ok(Disk { root, user, other: owner, only_reads, is_host, census })
+    }
+
+    /// Whether it is this machine's.
+    pub(crate) fn is_host(&self) -> bool {
+        self.is_host
+    }
+
+    /// Who reads files of this machine; `None` where these are not its files.
+    pub(crate) fn census(&self) -> Option<&Census> {
+        self.is_host.then(|| self.census.get_or_init(Census::of_this_machine))
     }
 
     /// Reads the file `path` if a tool may change it; `None` where there is none yet.

@@ -9,6 +9,7 @@ use crate::merge::{ChangeRequest, label};
 use crate::place::{Destination, Place};
 use crate::place_list::place_of_file;
 use crate::places::{self, Edit};
+use crate::readers;
 use crate::redact::{may_show, may_show_old, secret};
 use crate::shown_diff::{HIDDEN_TEXT, Showable, shown_diff};
 use needless_model::{Confidence, brief};
@@ -19,6 +20,8 @@ use std::path::Path;
 pub struct Plan {
     /// What it does, in one line.
     pub what: String,
+    /// Whom it reaches: "one unit: web.service", "every session of this machine".
+    pub reach: String,
     /// Where, as shown to the user.
     pub place: String,
     /// Why there.
@@ -80,13 +83,18 @@ pub fn plan(
         files.push(companion);
     }
     let open = files.first().and_then(|file| secret_in_the_open(&edit, file, disk));
+    let several = location.activation.left_to_user().first().map(|_| {
+        "--restart restarts none of them: it restarts one unit, and looks whether its process has the change."
+    });
+    let known = location.caveat.iter().cloned().chain(several.map(str::to_owned));
     let part = location.part.as_deref().map_or(String::new(), |part| format!(", {part}"));
     let what = format!("{} in {path}{part}", label(variable, value));
     Ok(Plan {
         what,
+        reach: readers::reach(location),
         place: location.label.clone(),
         why: location.why.clone(),
-        caveats: location.caveat.iter().cloned().chain(elsewhere).chain(open).collect(),
+        caveats: known.chain(elsewhere).chain(open).collect(),
         files,
         reload: place.reload.clone(),
         activation: location.activation.clone(),
@@ -135,7 +143,8 @@ pub(crate) fn location_of_file(
     let before = disk.read_for_change(path)?;
     let exists = before.is_some();
     let text = before.map(|before| before.bytes).unwrap_or_default();
-    let place = place_of_file(path, &String::from_utf8_lossy(&text)).ok_or_else(|| {
+    let by_text = || place_of_file(path, &String::from_utf8_lossy(&text));
+    let place = by_text().or_else(|| readers::place_of(path, disk)).ok_or_else(|| {
         let unit = path.rsplit('/').next().filter(|name| name.ends_with(".service"));
         let why = match unit {
             _ if !exists => "there is no such file".to_owned(),

@@ -4,6 +4,7 @@
 mod activation;
 mod answer;
 mod book;
+mod census;
 mod change_request;
 mod checker;
 mod command_words;
@@ -26,6 +27,7 @@ mod pam;
 mod place;
 mod place_list;
 mod places;
+mod readers;
 mod redact;
 mod repository;
 mod request;

@@ -135,6 +135,7 @@ fn itself(name: &str, directory: bool, disk: &Disk, root: &Root) -> Result<Plan,
     let parsed = Name::parse(name)?;
     let mut plan = Plan {
         what: format!("locale {name}"),
+        reach: "every program of this machine that requests it".into(),
         why: format!("programs that request {name} should find it at the first attempt"),
         caveats: vec![
             "Programs that request it then run in that locale: messages, sorting and formats change \

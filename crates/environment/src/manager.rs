@@ -31,6 +31,16 @@ pub(crate) struct LoadedUnit {
     pub stale: bool,
 }
 
+/// A service that systemd has loaded.
+#[derive(Debug)]
+pub(crate) struct LoadedService {
+    pub name: String,
+    /// Whether it runs, or is on its way.
+    pub active: bool,
+    /// The files of `EnvironmentFile=`, specifiers expanded, patterns not.
+    pub env_files: Vec<String>,
+}
+
 impl Manager {
     fn systemctl(self, words: &[&str]) -> Option<String> {
         let (whose, uid) = match self {
@@ -66,19 +76,23 @@ impl Manager {
         Some(all.lines().find_map(of))
     }
 
-    /// The loaded services other than `but` whose `EnvironmentFile=` names `file`.
-    pub(crate) fn readers_of(self, root: &Root, file: &str, but: &str) -> Vec<String> {
+    /// The services that it has loaded: all that run, and others that some unit names.
+    pub(crate) fn services(self, root: &Root) -> Vec<LoadedService> {
         if !root.is_ours() || !systemd_runs() {
             return Vec::new();
         }
-        let all = self.systemctl(&["show", "-p", "Id,EnvironmentFiles", "*.service"]);
-        let all = all.unwrap_or_default();
-        let blocks = all.split("\n\n").map(|block| {
-            let id = block.lines().find_map(|line| line.strip_prefix("Id=")).unwrap_or_default();
-            (id, loaded(block).env_files)
-        });
-        let reads = blocks.filter(|(id, files)| *id != but && files.iter().any(|one| one == file));
-        reads.map(|(id, _)| id.to_owned()).collect()
+        let fields = "Id,LoadState,ActiveState,EnvironmentFiles";
+        let all = self.systemctl(&["show", "-p", fields, "*.service"]).unwrap_or_default();
+        all.split("\n\n").filter_map(service).collect()
+    }
+
+    /// The systemd of each user that has one now, as far as the caller may ask it.
+    pub(crate) fn of_users() -> Vec<Manager> {
+        let me = rustix::process::geteuid();
+        let all = std::fs::read_dir("/run/user").into_iter().flatten().flatten();
+        let uids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let ours = uids.filter(|uid| me.is_root() || *uid == me.as_raw());
+        ours.map(Manager::User).collect()
     }
 
     /// The generators of its variables whose text has `name` in it, with the line, from 1; programs that are not text
@@ -124,6 +138,14 @@ fn loaded(text: &str) -> LoadedUnit {
     unit.env_files.retain(|file| !file.is_empty());
     unit.source = unit.source.filter(|file| !file.is_empty());
     unit
+}
+
+/// A service in the answer of `systemctl show`; `None` where systemd has no file of it.
+fn service(block: &str) -> Option<LoadedService> {
+    let of = |key: &str| block.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    let name = of("Id").filter(|_| of("LoadState") == Some("loaded"))?.to_owned();
+    let active = !matches!(of("ActiveState"), Some("inactive" | "failed" | "deactivating"));
+    Some(LoadedService { name, active, env_files: loaded(block).env_files })
 }
 
 /// A value as `systemctl show-environment` prints it: as it is, or `$'…'` with the escapes of a shell.

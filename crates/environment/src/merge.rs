@@ -105,6 +105,7 @@ mod tests {
             confidence: Confidence::High,
             activation: Activation::Unknown,
             caveat: None,
+            reach: None,
         };
         let (variable, value) = ("TZ".into(), Some(value.into()));
         ChangeRequest {

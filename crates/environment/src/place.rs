@@ -9,6 +9,7 @@ use crate::error::EnvironmentError;
 use crate::hand_line::{HandLine, hand_line};
 use crate::journal::FileChange;
 use crate::places::{self, Edit, FoundValue};
+use crate::readers::ReadBy;
 use crate::sources::Sources;
 use crate::started_by::StartedBy;
 use needless_host::{ProcInfo, Root};
@@ -23,6 +24,8 @@ pub struct Place {
     pub files: &'static str,
     /// Which processes it reaches.
     pub reaches: &'static str,
+    /// Who reads a file of it.
+    pub(crate) read_by: ReadBy,
     /// When a change takes effect.
     pub effect: &'static str,
     /// The program that checks such a file, with its arguments before the file's name; empty where there is none.
@@ -127,6 +130,7 @@ pub(crate) const DEFAULT: Place = Place {
     name: "",
     files: "",
     reaches: "",
+    read_by: ReadBy::Readers,
     effect: "",
     check: &[],
     check_style: CheckStyle::ExitStatus,
@@ -313,6 +317,8 @@ pub struct Destination {
     pub activation: Activation,
     /// What else the change reaches: shown before it is made.
     pub caveat: Option<String>,
+    /// Whom the change reaches, where its readers were looked for: "one unit: web.service".
+    pub reach: Option<String>,
 }
 
 impl Destination {
@@ -327,9 +333,9 @@ impl Destination {
             Some(file) => format!("{}, {file}", place.name),
             None => place.name.to_owned(),
         };
-        let (part, activation, caveat) = (None, Activation::Unknown, None);
+        let (part, activation, caveat, reach) = (None, Activation::Unknown, None, None);
         let why = why.into();
-        Destination { place, file, part, label, why, confidence, activation, caveat }
+        Destination { place, file, part, label, why, confidence, activation, caveat, reach }
     }
 
     pub(crate) fn activation(mut self, activation: Activation) -> Destination {
@@ -342,8 +348,10 @@ impl Destination {
         self
     }
 
+    /// Adds what is to be known of a change there.
     pub(crate) fn caveat(mut self, caveat: &str) -> Destination {
-        self.caveat = Some(caveat.to_owned());
+        let before = self.caveat.take().map_or(String::new(), |before| before + " ");
+        self.caveat = Some(before + caveat);
         self
     }
 

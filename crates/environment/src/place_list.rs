@@ -30,6 +30,7 @@ formats! {
     locale_conf::LOCALE_CONF,
     environment_d::ENVIRONMENT_D,
     init_script::DEFAULTS,
+    shared_file::SHARED_FILE,
     cron::CRONTAB,
     cron::USER_CRONTAB,
     sudoers::SUDOERS,

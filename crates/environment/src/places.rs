@@ -27,6 +27,7 @@ pub(crate) mod pam_env_conf;
 pub(crate) mod php_fpm;
 pub(crate) mod postgresql;
 pub(crate) mod quadlet;
+pub(crate) mod shared_file;
 pub(crate) mod shell;
 mod shell_lines;
 pub(crate) mod shell_stock;

@@ -3,6 +3,7 @@
 use crate::change_request::{check_target, misread_by_some};
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
+use crate::readers::settled;
 use crate::running::{main_process, main_process_of, processes_of_unit, reaches_nobody, unit_name};
 use crate::sources::User;
 use crate::trace_variable::{trace_unit, trace_variable};
@@ -119,7 +120,7 @@ pub fn origin_of_stopped_unit(
 /// says to leave the rule's finding alone.
 pub fn resolve(request: &Request, disk: &Disk) -> Result<ChangeRequest, EnvironmentError> {
     let (location, named) = locate(request, disk)?;
-    let change = asked_for(request, location, named);
+    let change = asked_for(request, settled(location, disk)?, named);
     match comment_against(request, &change, disk) {
         Some(comment) => Err(format!("not done: {comment}").into()),
         None => Ok(change),

@@ -99,12 +99,12 @@ pub(crate) fn property(unit: &str, user: bool, name: &str) -> String {
     said.flatten().map(|said| said.trim().to_owned()).unwrap_or_default()
 }
 
-/// The template of `name`, where one instance of it is started for each connection (Accept=yes, systemd.socket(5)), or
-/// where `name` is a template itself.
+/// The template of `name`, or `name` itself, where one instance of it is started for each connection (Accept=yes,
+/// systemd.socket(5)).
 pub(crate) fn template_of_connections(name: &str) -> Option<String> {
-    let (prefix, instance) = name.split_once('@')?;
-    let accepts = || property(&format!("{prefix}.socket"), false, "Accept") == "yes";
-    (instance == ".service" || accepts()).then(|| format!("{prefix}@.service"))
+    let (prefix, _) = name.split_once('@')?;
+    let accepts = property(&format!("{prefix}.socket"), false, "Accept") == "yes";
+    accepts.then(|| format!("{prefix}@.service"))
 }
 
 /// The main process of a running unit, else the oldest in its control group.

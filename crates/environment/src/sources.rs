@@ -137,6 +137,19 @@ pub(crate) fn user_name(root: &Root, uid: u32) -> Option<String> {
     of_user(root, uid, 0)
 }
 
+/// The user in whose home a file of this machine is, by its path: one whose name, or that of its directory there, begins
+/// with a dot. `None` where it is in nobody's.
+pub(crate) fn user_of_home(file: &str) -> Option<String> {
+    let text = Root::own().ok()?.read("/etc/passwd").ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let users = text.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let home = fields.get(5).filter(|home| home.len() > 1)?;
+        file.strip_prefix(*home)?.starts_with("/.").then(|| fields[0].to_owned())
+    });
+    users.last()
+}
+
 /// The shell of a user, from /etc/passwd.
 pub(crate) fn login_shell(root: &Root, uid: u32) -> Option<String> {
     of_user(root, uid, 6)

@@ -7,6 +7,8 @@ use crate::places::shell::{self, ShellCommand};
 use crate::places::{FoundValue, env_file, quadlet, systemd, wrapper};
 use crate::unit::Unit;
 use needless_host::{ProcInfo, Root};
+use std::fs::File;
+use std::io::Read;
 
 /// As deep as scripts that start or source others are followed.
 const DEEPEST: u32 = 4;
@@ -49,6 +51,8 @@ pub(crate) struct StartPath<'a> {
     pub unexported: Vec<(String, u32)>,
     /// The scripts and the program that the command line runs, the last one at the end.
     pub programs: Vec<String>,
+    /// The files that its shell scripts source, and those of `--env-file`; whether a shell reads it.
+    pub reads: Vec<(String, bool)>,
     /// Where a container is started, which gets nothing but what its command gives it.
     pub container: Option<(String, u32)>,
     /// Whether that container is made or described elsewhere: `docker start`, `docker compose up`.
@@ -71,6 +75,7 @@ impl<'a> StartPath<'a> {
             steps: Vec::new(),
             unexported: Vec::new(),
             programs: Vec::new(),
+            reads: Vec::new(),
             container: None,
             made_elsewhere: false,
             arguments: None,
@@ -251,13 +256,17 @@ impl<'a> StartPath<'a> {
 
     /// A shell script that becomes the program.
     fn script(&mut self, path: &str, depth: u32) {
+        let mut begin = [0; 2];
+        let is_script = |mut file: File| file.read_exact(&mut begin).is_ok() && begin == *b"#!";
+        // Most are programs of many megabytes.
+        if !self.root.open(path).is_ok_and(is_script) {
+            return;
+        }
         let Ok(bytes) = self.root.read(path) else { return };
         let text = String::from_utf8_lossy(&bytes);
         let first = text.lines().next().unwrap_or_default();
         // Not Python's or Perl's.
-        if first.starts_with("#!")
-            && first.split([' ', '/']).any(|word| shell::NAMES.contains(&word))
-        {
+        if first.split([' ', '/']).any(|word| shell::NAMES.contains(&word)) {
             self.scripts.push((path.to_owned(), wrapper::becomes_another(&text)));
             self.text(&text, (path, 0), How::Script, depth);
         }
@@ -310,6 +319,7 @@ impl<'a> StartPath<'a> {
     /// looked for there; docker's is not.
     fn run(&mut self, arguments: RunArguments, at: (&str, u32), seen: bool) {
         self.container = Some((at.0.to_owned(), at.1));
+        self.reads.extend(arguments.files.iter().map(|file| (file.clone(), false)));
         for file in arguments.files.iter().filter(|_| seen) {
             self.env_file(file);
         }
@@ -335,6 +345,7 @@ impl<'a> StartPath<'a> {
         let text = String::from_utf8_lossy(&bytes);
         self.container = Some((file.to_owned(), 0));
         for path in quadlet::env_files(&text, file) {
+            self.reads.push((path.clone(), false));
             self.env_file(&path);
         }
         for found in quadlet::find(&text, self.variable, None) {
@@ -343,6 +354,7 @@ impl<'a> StartPath<'a> {
     }
 
     fn sourced(&mut self, file: &str, depth: u32) {
+        self.reads.push((file.to_owned(), true));
         if let Ok(bytes) = self.root.read(file) {
             self.text(&String::from_utf8_lossy(&bytes), (file, 0), How::Sourced, depth + 1);
         }

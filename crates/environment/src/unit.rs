@@ -7,7 +7,7 @@ use crate::places::systemd::{UnitDirective, directives};
 use crate::sources::User;
 use crate::sshd_config::accepts;
 use needless_host::Root;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Directories of system units; the first that has a file counts (`systemctl --system` of 252 and 257).
 const SYSTEM: [&str; 10] = [
@@ -131,6 +131,34 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, user: Option<&User>)
     let last = unit.settings.last().and_then(|setting| setting.value.clone());
     let holds = said.unset.into_iter().filter(|(only, _)| only.is_none() || *only == last);
     unit.settings.extend(holds.map(|(_, setting)| setting).collect::<Vec<_>>());
+    unit
+}
+
+/// The names of the services of the system of which there are files: templates too, other names of a service not.
+pub(crate) fn service_names(root: &Root) -> BTreeSet<String> {
+    let all = SYSTEM.iter().flat_map(|dir| {
+        let names = root.list(dir).unwrap_or_default().into_iter().map(|(name, _)| name);
+        names.map(move |name| (format!("{dir}/{name}"), name))
+    });
+    let services = all.filter(|(path, name)| {
+        let other = |to: String| to.rsplit('/').next() != Some(name.as_str());
+        name.ends_with(".service") && !root.read_link(path).is_ok_and(other)
+    });
+    services.map(|(_, name)| name).collect()
+}
+
+/// The unit `name` of the system as its files describe it, without its settings of variables: systemd is not asked. Of a
+/// template each instance counts: `*` in names of files stands for it.
+pub(crate) fn described(root: &Root, name: &str) -> Unit {
+    let (stem, kind) = name.rsplit_once('.').unwrap_or((name, "service"));
+    let (mut unit, mut said) = (Unit::default(), ServiceSays::default());
+    for file in search(root, stem, kind, None, &mut unit) {
+        if let Ok(text) = root.read(&file) {
+            said.read(&file, &String::from_utf8_lossy(&text), "", &mut unit);
+        }
+    }
+    let any = if stem.ends_with('@') { format!("{stem}*") } else { stem.to_owned() };
+    unit.files = said.env_files.iter().map(|path| specified(path, &any, kind)).collect();
     unit
 }
 

@@ -5,6 +5,7 @@ use super::yaml_result::{Env, compose_schema, held};
 use super::{Edit, FoundValue, splice};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Destination, Place};
+use crate::readers::ReadBy;
 use crate::started_by::StartedBy;
 use needless_model::Confidence;
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ pub static COMPOSE: Place = Place {
     name: "compose",
     files: "compose.yaml, docker-compose.yml",
     reaches: "the containers of the service",
+    read_by: ReadBy::Parts("service"),
     effect: "docker compose up -d, which makes new containers",
     find,
     put,

@@ -5,6 +5,7 @@ use super::{FoundValue, cron_job, cron_table};
 use crate::activation::{WorkerQuery, newest};
 use crate::crontab::{tables, text, user_of};
 use crate::place::{CheckStyle, DEFAULT, Destination, FilePath, LocationQuery, Place};
+use crate::readers::ReadBy;
 use crate::sources::Sources;
 use crate::start_path::How;
 use crate::started_by::{Launcher, StartedBy};
@@ -29,6 +30,7 @@ const TABLE: Place = Place {
 pub static CRONTAB: Place = Place {
     name: "crontab",
     files: "/etc/crontab, /etc/cron.d/NAME",
+    read_by: ReadBy::Parts("job"),
     find: |text, variable, part| cron_table::find(text, variable, part, true),
     put: |text, edit| cron_table::put(text, edit, true),
     is_file: |path, _| path.is("/etc/crontab") || path.below("/cron.d/"),
@@ -48,6 +50,7 @@ pub static CRONTAB: Place = Place {
 pub static USER_CRONTAB: Place = Place {
     name: "user's crontab",
     files: "/var/spool/cron/crontabs/USER, /var/spool/cron/USER (through crontab)",
+    read_by: ReadBy::Parts("job"),
     find: |text, variable, part| cron_table::find(text, variable, part, false),
     put: |text, edit| cron_table::put(text, edit, false),
     is_file: |path, _| user_of(path.0).is_some(),

@@ -4,12 +4,14 @@
 use super::{Edit, FoundValue, NOTE, bare, lines, splice};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Place};
+use crate::readers::ReadBy;
 
 /// An image.
 pub static DOCKERFILE: Place = Place {
     name: "Dockerfile",
     files: "Dockerfile, Containerfile",
     reaches: "containers of the image, unless they are started with another value",
+    read_by: ReadBy::Parts("container"),
     effect: "a new image and a new container",
     find,
     put,

@@ -8,6 +8,7 @@ use crate::container::{Given, given};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
 use crate::places::unit_command::location_of_container;
+use crate::readers::ReadBy;
 use crate::started_by::StartedBy;
 use needless_host::Root;
 use needless_model::Confidence;
@@ -17,6 +18,7 @@ pub static ENV_FILE: Place = Place {
     name: "env file",
     files: "NAME.env: what --env-file, env_file: or EnvironmentFile= of a container names",
     reaches: "the containers that are started with it; what -e or environment: sets is stronger",
+    read_by: ReadBy::Anyone(|_| Ok(&ENV_FILE)),
     effect: "a new container",
     find,
     put,

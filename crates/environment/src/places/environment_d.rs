@@ -5,6 +5,7 @@ use super::{Edit, FoundValue, put_line};
 use crate::activation::Activation;
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
+use crate::readers::ReadBy;
 use crate::sources::User;
 use crate::started_by::StartedBy;
 use crate::unit;
@@ -15,6 +16,7 @@ pub static ENVIRONMENT_D: Place = Place {
     name: "environment.d",
     files: "~/.config/environment.d/zz-needless.conf, /etc/environment.d/*.conf",
     reaches: "units of users (user@UID.service), not of the system",
+    read_by: ReadBy::Everybody("user unit"),
     effect: "systemctl --user daemon-reload, then a restart of the unit",
     find,
     put,

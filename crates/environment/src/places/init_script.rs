@@ -1,8 +1,9 @@
 //! Files that init scripts source: /etc/default/NAME, /etc/sysconfig/NAME, and /etc/conf.d/NAME of OpenRC.
 
-use super::shell;
+use super::{shared_file, shell};
 use crate::activation::Activation;
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
+use crate::readers::ReadBy;
 use crate::sources::Sources;
 use crate::started_by::StartedBy;
 use needless_model::{Confidence, Visibility};
@@ -12,6 +13,7 @@ pub static DEFAULTS: Place = Place {
     name: "init script",
     files: "/etc/default/NAME, /etc/sysconfig/NAME, /etc/conf.d/NAME, /etc/rc.conf",
     reaches: "the daemon of the init script that sources it; only variables that are exported",
+    read_by: ReadBy::Anyone(shared_file::place_for),
     effect: "a restart of the service",
     check: shell::CHECK,
     find: shell::find,

@@ -6,6 +6,7 @@ use super::yaml_result::{Env, held, kubernetes_schema};
 use super::{Edit, FoundValue, number, splice};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Place};
+use crate::readers::ReadBy;
 use std::collections::BTreeMap;
 
 /// A Kubernetes manifest.
@@ -13,6 +14,7 @@ pub static KUBERNETES: Place = Place {
     name: "Kubernetes manifest",
     files: "a manifest with containers in it",
     reaches: "the container",
+    read_by: ReadBy::Parts("container"),
     effect: "kubectl apply, which rolls out new pods",
     find,
     put,

@@ -2,6 +2,7 @@
 
 use super::environment_file;
 use crate::place::{DEFAULT, Place};
+use crate::readers::ReadBy;
 use crate::started_by::StartedBy;
 use needless_model::Visibility;
 
@@ -12,6 +13,7 @@ pub static LOCALE_CONF: Place = Place {
     name: "locale.conf",
     files: FILE,
     reaches: "units of systemd, by PID 1",
+    read_by: ReadBy::Everybody("service"),
     effect: "the next boot, or systemctl daemon-reexec",
     find: environment_file::find,
     put: environment_file::put,

@@ -5,6 +5,7 @@ use super::pam_env_conf::PAM_ENV_CONF;
 use super::shell;
 use super::user_shell::{BASHRC, LOGIN};
 use crate::place::{DEFAULT, Place};
+use crate::readers::ReadBy;
 use crate::sources::Sources;
 use crate::started_by::StartedBy;
 use needless_model::Visibility;
@@ -14,6 +15,7 @@ pub static PROFILE_D: Place = Place {
     name: "login shell",
     files: "/etc/profile.d/zz-needless.sh",
     reaches: "login shells and what they start: login, su -, sudo -i, ssh without a command",
+    read_by: ReadBy::Everybody("session"),
     effect: "the next login",
     check: shell::CHECK,
     find: shell::find,

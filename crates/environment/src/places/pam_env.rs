@@ -7,6 +7,7 @@ use super::{Edit, FoundValue, bare, is_plain, lines, put_line};
 use crate::error::EnvironmentError;
 use crate::pam::{ENVIRONMENT, LOCALE, pam_location, pam_reads_file};
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
+use crate::readers::ReadBy;
 use crate::sources::Sources;
 use crate::sshd_config::SshdConfig;
 use crate::started_by::StartedBy;
@@ -17,6 +18,7 @@ pub static PAM_ENV: Place = Place {
     name: "pam_env",
     files: ENVIRONMENT,
     reaches: "what PAM opens a session for: login, ssh, su, cron; not at, not sudo (Debian), not systemd's units",
+    read_by: ReadBy::Everybody("session"),
     effect: "the next session or job",
     find,
     put,
@@ -40,6 +42,7 @@ pub static DEFAULT_LOCALE: Place = Place {
     name: "default locale",
     files: LOCALE,
     reaches: "sessions that PAM opens, and the units of systemd on Debian",
+    read_by: ReadBy::Everybody("session"),
     effect: "the next session; for units the next boot",
     find,
     put,

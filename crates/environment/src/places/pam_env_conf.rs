@@ -6,6 +6,7 @@ use crate::error::EnvironmentError;
 use crate::hand_line::HandLine;
 use crate::pam::CONFIGURATION;
 use crate::place::{DEFAULT, Place};
+use crate::readers::ReadBy;
 
 /// pam_env's own configuration, in which a person makes a change. It belongs there only where it sets the variable already, which the format of
 /// /etc/environment decides.
@@ -13,6 +14,7 @@ pub static PAM_ENV_CONF: Place = Place {
     name: "pam_env.conf",
     files: CONFIGURATION,
     reaches: "what PAM opens a session for with pam_env: login, ssh, su, cron; on Debian stronger than /etc/environment",
+    read_by: ReadBy::Everybody("session"),
     effect: "the next session or job",
     find,
     by_hand: Some(line_by_hand),

@@ -5,6 +5,7 @@ use super::{Edit, FoundValue, NOTE, bare, lines, splice};
 use crate::activation::{Activation, WorkerQuery};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Destination, Place};
+use crate::readers::ReadBy;
 use crate::running::{main_process, run};
 use crate::started_by::StartedBy;
 use needless_host::{ProcInfo, Root, start_time};
@@ -15,6 +16,7 @@ pub static PHP_FPM: Place = Place {
     name: "php-fpm pool",
     files: "/etc/php/VERSION/fpm/pool.d/NAME.conf",
     reaches: "the workers of the pool: with clear_env they have nothing else",
+    read_by: ReadBy::Parts("pool"),
     effect: "a reload of php-fpm, which starts its workers anew",
     worker: Some(newest_worker),
     refuses: |place, _, _| refused(place),

@@ -229,6 +229,28 @@ pub(crate) fn commands_of(
     found
 }
 
+/// The lines, from 0, that set, export or remove the variable, if they do nothing else.
+///
+/// # Errors
+/// When a line does so among other things, or one may end the file.
+pub(super) fn lines_about(text: &str, variable: &str) -> Result<Vec<usize>, EnvironmentError> {
+    let ShellFile { entries, read } = read(text, variable);
+    refuse_doubt(&read, variable)?;
+    let exports = |line: usize| {
+        let mut here = read.commands.iter().filter(|one| one.line == line);
+        here.any(|one| one.alone && one.assigned.is_empty() && one.words == ["export", variable])
+    };
+    let own = entries.iter().map(|entry| {
+        let own = entry.is_own() || entry.reach == Reach::Yes && exports(entry.line);
+        own.then_some(entry.line).ok_or_else(|| {
+            let line = entry.line + 1;
+            let why = "in a form that systemd, which reads the file too, takes for something else";
+            format!("line {line} sets {variable} {why}: change it by hand").into()
+        })
+    });
+    own.collect()
+}
+
 /// Sets it where the last plain setting is, if that is the last line about the variable, else at the end.
 ///
 /// # Errors

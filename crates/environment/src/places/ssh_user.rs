@@ -6,6 +6,7 @@ use crate::error::EnvironmentError;
 use crate::hand_line::HandLine;
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
 use crate::place_list::SSHD;
+use crate::readers::ReadBy;
 use crate::sources::{Sources, home};
 use crate::sshd_config::{SshSession, SshdConfig};
 use crate::started_by::{Launcher, StartedBy};
@@ -32,6 +33,7 @@ pub static SSH_ENVIRONMENT: Place = Place {
     name: "~/.ssh/environment",
     files: "~/.ssh/environment",
     reaches: "the user's sessions of sshd, where sshd allows it (PermitUserEnvironment)",
+    read_by: ReadBy::Everybody("sshd session"),
     effect: "the next session",
     find: in_environment,
     put: put_in_environment,

@@ -9,6 +9,7 @@ use super::{Edit, FoundValue, NOTE, lines, splice};
 use crate::activation::{Activation, WorkerQuery, newest};
 use crate::error::EnvironmentError;
 use crate::place::{CheckStyle, DEFAULT, Destination, LocationQuery, Place};
+use crate::readers::ReadBy;
 use crate::running::sshd_sets;
 use crate::sources::Sources;
 use crate::sshd_config::{
@@ -23,6 +24,7 @@ pub static SSHD: Place = Place {
     name: "sshd",
     files: "/etc/ssh/sshd_config.d/zz-needless.conf, /etc/ssh/sshd_config",
     reaches: "every session of sshd; it is stronger than what PAM and the client give",
+    read_by: ReadBy::Everybody("sshd session"),
     effect: "the next session, after a reload of sshd",
     check: &["sshd", "-t", "-f"],
     // It also fails where it has no host keys yet.

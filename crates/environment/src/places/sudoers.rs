@@ -8,6 +8,7 @@ use crate::disk::{Disk, FileAttributes};
 use crate::error::EnvironmentError;
 use crate::journal::FileChange;
 use crate::place::{DEFAULT, Destination, Place};
+use crate::readers::ReadBy;
 use crate::sources::Sources;
 use crate::started_by::StartedBy;
 use needless_host::Root;
@@ -18,6 +19,7 @@ pub static SUDOERS: Place = Place {
     name: "sudoers",
     files: DROP_IN,
     reaches: "what the caller of sudo has, let through to the command",
+    read_by: ReadBy::Everybody("sudo command"),
     effect: "the next sudo",
     check: &["visudo", "-cf"],
     find,
@@ -34,6 +36,7 @@ pub static SUDO_ENV_FILE: Place = Place {
     name: "sudo env_file",
     files: "the env_file that sudoers names",
     reaches: "commands run by sudo whose caller has not set the variable",
+    read_by: ReadBy::Everybody("sudo command"),
     effect: "the next sudo",
     find: pam_env::find,
     put: pam_env::put,

@@ -5,6 +5,7 @@ use super::{Edit, FoundValue, bare, lines, splice};
 use crate::activation::{Activation, WorkerQuery, newest};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
+use crate::readers::ReadBy;
 use crate::sources::Sources;
 use crate::started_by::StartedBy;
 use needless_host::{Root, read_environment};
@@ -15,6 +16,7 @@ pub static SUPERVISORD: Place = Place {
     name: "supervisord",
     files: "/etc/supervisor/supervisord.conf, /etc/supervisor/conf.d/*.conf",
     reaches: "the program of that section",
+    read_by: ReadBy::Parts("program"),
     effect: "supervisorctl reread, then supervisorctl update GROUP (a restart keeps the old environment)",
     find,
     put,

@@ -1,12 +1,12 @@
 //! Units of systemd, of the system and of users, and the files that their `EnvironmentFile=` names.
 
 use super::unit_command::on_the_way;
-use super::{environment_file, php_fpm, quadlet, systemd};
+use super::{environment_file, php_fpm, quadlet, shared_file, systemd};
 use crate::activation::Activation;
-use crate::manager::Manager;
 use crate::pam::{pam_location, pam_sets};
 use crate::place::{CheckStyle, DEFAULT, Destination, LocationQuery, Place};
 use crate::places::pam_env::{DEFAULT_LOCALE, PAM_ENV};
+use crate::readers::{ReadBy, reach_of_drop_in};
 use crate::running::{
     main_process, main_process_of, systemd_runs, template_of_connections, unit_will_use,
 };
@@ -14,7 +14,7 @@ use crate::sources::User;
 use crate::start_path::StartPath;
 use crate::started_by::{Launcher, Started, StartedBy};
 use crate::trace_variable::own_change;
-use crate::unit::{self, SettingKind, Unit};
+use crate::unit::{self, SettingKind, Unit, UnitSetting};
 use needless_host::ProcInfo;
 use needless_model::Confidence;
 
@@ -23,6 +23,7 @@ pub static SYSTEMD_UNIT: Place = Place {
     name: "systemd unit",
     files: "/etc/systemd/system/UNIT.d/zz-needless.conf",
     reaches: "the unit's processes, unless a program in it builds a new environment",
+    read_by: ReadBy::DropIn,
     effect: "systemctl daemon-reload, then a restart of the unit",
     check: &["systemd-analyze", "verify"],
     check_style: CheckStyle::UnitDropIn,
@@ -44,6 +45,7 @@ pub static ENVIRONMENT_FILE: Place = Place {
     name: "EnvironmentFile",
     files: "what EnvironmentFile= of a unit names",
     reaches: "the units that name it; stronger than Environment=",
+    read_by: ReadBy::Anyone(shared_file::place_for),
     effect: "a restart of the unit",
     find: environment_file::find,
     put: environment_file::put,
@@ -55,6 +57,7 @@ pub static USER_UNIT: Place = Place {
     name: "systemd user unit",
     files: "~/.config/systemd/user/UNIT.d/zz-needless.conf",
     reaches: "the unit's processes",
+    read_by: ReadBy::DropIn,
     effect: "systemctl --user daemon-reload, then a restart of the unit",
     check: &["systemd-analyze", "--user", "verify"],
     check_style: CheckStyle::UnitDropIn,
@@ -73,7 +76,7 @@ pub static USER_UNIT: Place = Place {
 /// Where files are made anew, at least at each boot (file-hierarchy(7)).
 const VOLATILE: [&str; 4] = ["/run/", "/var/run/", "/tmp/", "/dev/shm/"];
 /// The name of our drop-in: systemd reads drop-ins in the order of their names, and the last one counts.
-const DROP_IN: &str = "/zz-needless.conf";
+const DROP_IN: &str = "zz-needless.conf";
 const RIVAL: &str = "a file that sorts after zz-needless.conf sets it";
 
 fn refuses(place: &Destination, variable: &str, value: Option<&str>) -> Option<String> {
@@ -91,11 +94,11 @@ fn system_unit(query: &LocationQuery<'_>, name: &str, how: Started) -> Option<De
 
 fn own_location(query: &LocationQuery<'_>, unit: &Unit, name: &str, how: Started) -> Destination {
     use Confidence::{High, Low};
-    let template = query.root.is_ours().then(|| template_of_connections(name)).flatten();
-    // Of a template there is nothing to restart.
-    let restart = match template {
-        Some(_) => Activation::Unknown,
-        None => Activation::restart(name),
+    let connections = query.root.is_ours().then(|| template_of_connections(name)).flatten();
+    // What a connection started ends with it; which instances of a template run is found out later.
+    let restart = match connections.is_some() || name.contains("@.") {
+        true => Activation::Unknown,
+        false => Activation::restart(name),
     };
     let (confidence, why) =
         how_sure(query, unit, name, how, &|pid| main_process(name) == Some(pid));
@@ -120,16 +123,13 @@ fn own_location(query: &LocationQuery<'_>, unit: &Unit, name: &str, how: Started
         }
         // What reaches the process is as uncertain as what the unit itself sets.
         let why = if confidence == High { reads(name) } else { why };
-        let others = Manager::System.readers_of(query.root, &file, name);
-        return Destination::new(&ENVIRONMENT_FILE, file, why, confidence)
-            .activation(restart)
-            .caveat(&reaches_others(&others));
+        return Destination::new(&ENVIRONMENT_FILE, file, why, confidence).activation(restart);
     }
     if let Some(location) = on_the_way(query, unit, name, &SYSTEMD_UNIT) {
         return location.activation(restart);
     }
     let (confidence, why) = doubted(query, unit, name, confidence, why);
-    let file = format!("/etc/systemd/system/{}.d{DROP_IN}", template.as_deref().unwrap_or(name));
+    let file = drop_in(unit, "/etc/systemd/system", connections.as_deref().unwrap_or(name));
     let location = Destination::new(&SYSTEMD_UNIT, file, why, confidence).activation(restart);
     let passed = query.process().and_then(|process| process.initial.text());
     let in_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
@@ -139,7 +139,7 @@ fn own_location(query: &LocationQuery<'_>, unit: &Unit, name: &str, how: Started
              stronger.",
         );
     }
-    if template.is_some() {
+    if connections.is_some() {
         return location.caveat(
             "Each connection starts an instance of its own: the next ones get it, those that run do not.",
         );
@@ -258,16 +258,6 @@ fn for_its_children(query: &LocationQuery<'_>, process: &ProcInfo) -> Option<Str
     Some(caveat.to_owned())
 }
 
-fn reaches_others(others: &[String]) -> String {
-    match others {
-        [] => "It reaches every unit that names that file.".into(),
-        others => format!(
-            "It reaches every unit that names that file: {}, too, after a restart of its own.",
-            others.join(", ")
-        ),
-    }
-}
-
 fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<Destination> {
     use Confidence::{High, Low};
     let user = User::of(query.root, uid)?;
@@ -302,7 +292,7 @@ fn user_unit(query: &LocationQuery<'_>, name: &str, uid: u32) -> Option<Destinat
         return Some(location.activation(restart));
     }
     let (confidence, why) = doubted(query, &unit, name, confidence, why);
-    let file = format!("{}/.config/systemd/user/{name}.d{DROP_IN}", user.home);
+    let file = drop_in(&unit, &format!("{}/.config/systemd/user", user.home), name);
     Some(Destination::new(&USER_UNIT, file, why, confidence).activation(restart))
 }
 
@@ -326,15 +316,47 @@ fn by_hand(unit: &Unit, name: &str, variable: &str) -> Option<String> {
     let setting = unit.effective()?;
     let at = format!("{}:{}", setting.file, setting.line);
     let (dir, file) = setting.file.rsplit_once('/')?;
+    let own = format!("/{name}.d");
     match setting.kind {
-        SettingKind::Unset if !setting.file.ends_with(DROP_IN) => {
-            Some(format!("{at} removes it (UnsetEnvironment=), whatever is set: change it there"))
+        SettingKind::Unset if !file.ends_with(DROP_IN) => {
+            let reach = match dir.ends_with(".d") && !dir.ends_with(&own) {
+                true => format!(", which reaches {}", reach_of_drop_in(&setting.file)),
+                false => String::new(),
+            };
+            Some(format!(
+                "{at} removes it (UnsetEnvironment=), whatever is set: change it there{reach}"
+            ))
         }
-        SettingKind::Environment if dir.ends_with(".d") && file > &DROP_IN[1..] => Some(format!(
-            "{at} sets it, and sorts after {}: change it there (--in {})",
-            &DROP_IN[1..],
-            setting.file
-        )),
+        // What others share is overruled by a later name.
+        SettingKind::Environment
+            if dir.ends_with(&own) && file > DROP_IN && !file.ends_with(DROP_IN) =>
+        {
+            Some(format!(
+                "{at} sets it, and sorts after {DROP_IN}: change it there (--in {})",
+                setting.file
+            ))
+        }
         _ => None,
     }
+}
+
+/// Our drop-in of the unit `name`, in a directory of units. Where one that several units share sorts after its usual name,
+/// it gets a later name: theirs reach others, too.
+fn drop_in(unit: &Unit, units: &str, name: &str) -> String {
+    let own = format!("{units}/{name}.d/");
+    let in_drop_in = |setting: &&UnitSetting| {
+        let of_unit = matches!(setting.kind, SettingKind::Environment | SettingKind::Unset);
+        of_unit && setting.file.rsplit('/').nth(1).is_some_and(|dir| dir.ends_with(".d"))
+    };
+    let last = |of: &dyn Fn(&str) -> bool| {
+        let files = unit.settings.iter().filter(in_drop_in).filter(|setting| of(&setting.file));
+        files.filter_map(|setting| setting.file.rsplit('/').next()).max()
+    };
+    let is_ours = |file: &str| file.strip_prefix(&own).is_some_and(|name| name.ends_with(DROP_IN));
+    let ours = last(&is_ours).unwrap_or(DROP_IN);
+    let file = match last(&|file| !is_ours(file)).filter(|other| *other > ours) {
+        Some(other) => format!("{}{DROP_IN}", other.trim_end_matches(".conf")),
+        None => ours.to_owned(),
+    };
+    own + &file
 }

@@ -7,6 +7,7 @@ use crate::disk::Disk;
 use crate::error::EnvironmentError;
 use crate::journal::FileChange;
 use crate::place::{DEFAULT, Destination, FilePath, LocationQuery, Place};
+use crate::readers::ReadBy;
 use crate::sources::{AS_WRITTEN, Sources, home};
 use crate::started_by::{Launcher, StartedBy, is_login};
 use needless_host::ProcInfo;
@@ -17,6 +18,7 @@ pub static USER_SHELL: Place = Place {
     name: "user's shell",
     files: "~/.profile, ~/.bash_profile, ~/.bash_login, ~/.bashrc",
     reaches: "what a login shell of the user starts; of ~/.bashrc, what an interactive bash starts",
+    read_by: ReadBy::Everybody("session"),
     effect: "the next login, or for ~/.bashrc the next bash",
     check: &["bash", "-n"],
     find: |text, variable, _| find(text, variable),

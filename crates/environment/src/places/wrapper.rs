@@ -4,6 +4,7 @@ use super::envdir::{env_dir, restart_of_run_script};
 use super::{Edit, FoundValue, Reach, bare, lines, shell, splice};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
+use crate::readers::ReadBy;
 use crate::started_by::StartedBy;
 use needless_model::Confidence;
 
@@ -12,6 +13,7 @@ pub static WRAPPER: Place = Place {
     name: "wrapper script",
     files: "/usr/local/bin/NAME",
     reaches: "whoever starts the script instead of the program",
+    read_by: ReadBy::Anyone(|_| Ok(&WRAPPER)),
     effect: "the next start",
     check: shell::CHECK,
     find,

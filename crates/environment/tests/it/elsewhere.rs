@@ -25,6 +25,7 @@ fn planned(
         confidence: Confidence::High,
         activation: Activation::Unknown,
         caveat: None,
+        reach: None,
     };
     let disk = Disk::at(folder.path()).unwrap();
     plan(&location, "TZ", value, &disk).map_err(|why| why.to_string())

@@ -178,6 +178,7 @@ fn no_secret_is_shown() {
                 confidence: Confidence::High,
                 activation: Activation::Unknown,
                 caveat: None,
+                reach: None,
             };
             match plan(&location, variable, *value, &disk) {
                 Ok(plan) => {

@@ -296,7 +296,8 @@ impl Run<'_> {
 
 fn show(out: &mut impl Write, change: Option<&ChangeRequest>, plan: &Plan) -> Result<()> {
     let what = escape(&plan.what);
-    writeln!(out, "{what}\n  place    {}\n  why      {}", escape(&plan.place), escape(&plan.why))?;
+    writeln!(out, "{what}\n  reaches  {}", escape(&plan.reach))?;
+    writeln!(out, "  place    {}\n  why      {}", escape(&plan.place), escape(&plan.why))?;
     if let Some(change) = change.filter(|change| !change.targets.is_empty()) {
         writeln!(out, "  for      {}", escape(&listed(&change.targets)))?;
     }
@@ -305,8 +306,9 @@ fn show(out: &mut impl Write, change: Option<&ChangeRequest>, plan: &Plan) -> Re
         writeln!(out, "  caveat   {}", escape(caveat))?;
     }
     writeln!(out, "  effect   {}", plan.effect)?;
-    if plan.activation.is_known() {
-        writeln!(out, "  restart  {}", escape(&plan.activation.to_string()))?;
+    let each = plan.activation.left_to_user().iter();
+    for one in each.chain([&plan.activation]).filter(|one| one.is_known()) {
+        writeln!(out, "  restart  {}", escape(&one.to_string()))?;
     }
     writeln!(out, "\n{}", safe_lines(&plan.diff_to_show()))?;
     if plan.hides_text() {

@@ -31,7 +31,14 @@ impl<E: Into<anyhow::Error>> From<E> for Lacking {
 
 /// Where a restart was asked for, and needless knows none that would help.
 fn nothing_restarted(plan: &Plan) -> String {
-    format!("nothing restarted: it takes effect with {}", plan.effect)
+    match plan.activation.left_to_user() {
+        [] => format!("nothing restarted: it takes effect with {}", plan.effect),
+        each => {
+            let each: Vec<String> = each.iter().map(|one| format!("`{one}`")).collect();
+            let each = each.join(", ");
+            format!("nothing restarted: fix looks at one unit, and these are several: {each}")
+        }
+    }
 }
 
 /// The change `id` of the journal. Writes nothing.
@@ -208,9 +215,10 @@ pub(super) fn unseen(
         return Ok(writeln!(out, "written{}: {origin}", escape(&more))?);
     }
     if !plan.activation.is_known() {
-        let why = match next {
-            Some(_) => "written, and nothing to restart",
-            None => "nothing to restart: no program is known that reads it again",
+        let why = match (next, plan.activation.left_to_user()) {
+            (Some(_), _) => "written, and nothing to restart".to_owned(),
+            (None, []) => "nothing to restart: no program is known that reads it again".to_owned(),
+            (None, _) => escape(&nothing_restarted(plan)).into_owned(),
         };
         return Ok(writeln!(out, "{why}; {origin}")?);
     }

@@ -6,6 +6,7 @@ mod containers;
 mod daemons;
 mod files;
 mod own_environments;
+mod readers;
 mod sessions;
 mod supervisors;
 mod units;
