@@ -21,6 +21,7 @@ mod launchers_above;
 mod locale;
 mod manager;
 mod merge;
+mod others_same;
 mod others_write;
 mod pam;
 mod place;

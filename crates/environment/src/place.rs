@@ -8,6 +8,7 @@ use crate::disk::Disk;
 use crate::error::EnvironmentError;
 use crate::hand_line::{HandLine, hand_line};
 use crate::journal::FileChange;
+use crate::others_same::others_same;
 use crate::places::{self, Edit, FoundValue};
 use crate::sources::Sources;
 use crate::started_by::StartedBy;
@@ -169,8 +170,8 @@ impl Place {
     /// `text` with a change made. Making it again changes nothing; no other variable is touched.
     ///
     /// # Errors
-    /// When such a file cannot express it, its reader would not find it in the new text, or it is made by hand: then
-    /// the message has the line.
+    /// When such a file cannot express it, its reader would not find it in the new text or would find another variable
+    /// changed, or it is made by hand: then the message has the line.
     pub fn change(&self, text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
         places::check(edit.variable, edit.value)?;
         if let Some(by_hand) = self.by_hand(text, edit)? {
@@ -179,6 +180,7 @@ impl Place {
             );
         }
         let new = (self.put)(text, edit)?;
+        others_same(self, text, &new, edit)?;
         if !self.holds_value {
             return Ok(new);
         }
@@ -278,6 +280,7 @@ impl Place {
         texts.into_iter().find(|text| {
             let last = self.find(text, edit.variable, edit.part).pop();
             last.is_some_and(|last| last.is_sure() && last.value.as_deref() == edit.value)
+                && others_same(self, old, text, edit).is_ok()
         })
     }
 }

@@ -9,6 +9,7 @@ use crate::sources::Sources;
 use crate::start_path::How;
 use crate::started_by::{Launcher, StartedBy};
 use cron_job::{FoundJob, job_of};
+use cron_table::Job;
 use needless_host::{ProcInfo, Root, ancestry};
 use needless_model::{Assignment, Confidence, Visibility};
 
@@ -31,6 +32,7 @@ pub static CRONTAB: Place = Place {
     files: "/etc/crontab, /etc/cron.d/NAME",
     find: |text, variable, part| cron_table::find(text, variable, part, true),
     put: |text, edit| cron_table::put(text, edit, true),
+    parts: |text| cron_table::jobs(text, true).iter().map(Job::part).collect(),
     is_file: |path, _| path.is("/etc/crontab") || path.below("/cron.d/"),
     scan: |sources| {
         let mut all = vec!["/etc/crontab".to_owned()];
@@ -50,6 +52,7 @@ pub static USER_CRONTAB: Place = Place {
     files: "/var/spool/cron/crontabs/USER, /var/spool/cron/USER (through crontab)",
     find: |text, variable, part| cron_table::find(text, variable, part, false),
     put: |text, edit| cron_table::put(text, edit, false),
+    parts: |text| cron_table::jobs(text, false).iter().map(Job::part).collect(),
     is_file: |path, _| user_of(path.0).is_some(),
     scan: |sources| {
         let all = tables(sources.root);
