@@ -2,6 +2,7 @@
 
 use crate::place::Destination;
 use crate::redact::{HIDDEN, may_show, secret};
+use needless_model::shorten;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::mem::take;
@@ -23,10 +24,15 @@ pub struct ChangeRequest {
     pub targets: Vec<String>,
 }
 
+/// How many characters of a long value or line a screen shows: of its beginning and of its end.
+pub(crate) const SHOWN: (usize, usize) = (400, 100);
+
 /// "TZ=UTC", "TZ removed", for a screen and the journal: without a value that may be a secret.
 pub fn label(variable: &str, value: Option<&str>) -> String {
     match value {
-        Some(value) if may_show(variable, value) => format!("{variable}={value}"),
+        Some(value) if may_show(variable, value) => {
+            format!("{variable}={}", shorten(value, SHOWN.0, SHOWN.1))
+        }
         Some(_) => format!("{variable}={HIDDEN}"),
         None => format!("{variable} removed"),
     }
