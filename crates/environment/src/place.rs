@@ -61,6 +61,8 @@ pub struct Place {
     /// Why the reader of the file, asked after the reload, will not use this value of the variable at this place; none
     /// where it will, and where it cannot be asked.
     pub(crate) refuses: AskReader,
+    /// Why the reader of such files passes over the one with this path and text.
+    pub(crate) unread: fn(&FilePath<'_>, &str) -> Option<&'static str>,
     /// Another file that a change of this one needs.
     pub(crate) companion: fn(&str, &Disk) -> Result<Option<FileChange>, EnvironmentError>,
     /// Permission bits of a new file.
@@ -145,6 +147,7 @@ pub(crate) const DEFAULT: Place = Place {
     worker: None,
     next: |_| None,
     refuses: |_, _, _| None,
+    unread: |_, _| None,
     companion: |_, _| Ok(None),
     mode: 0o644,
     holds_value: true,
