@@ -67,6 +67,9 @@ const TRAPS: &str = "\nTraps:\n\n\
      all.\n\
      * A variable at the top of a workflow or a pipeline reaches each of its jobs, except where a job or a step sets it: \
      `--part JOB` is about one job. Files with anchors are not understood.\n\
+     * pam_env joins a line that ends in a backslash with the next one, takes the CR of a line end for a part of the \
+     value, and reads nothing behind a line of more than 8190 bytes: `fix` refuses such a `/etc/environment`. cron \
+     cuts a line that sets a variable after 998 bytes.\n\
      * A variable in a crontab counts for all jobs below it, and no line takes it away again. `fix` finds the \
      job by its command and changes what this job gets and nothing else: the line that sets it for this job \
      alone, or a line above the job and the old one again below it, or, where the jobs below have no value, \

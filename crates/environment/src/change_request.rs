@@ -2,14 +2,12 @@
 //! exist.
 
 use crate::error::EnvironmentError;
+use crate::local_times::ZONEINFO;
 use crate::merge::label;
 use crate::redact::may_show;
 use needless_host::Root;
 use needless_localtime::posix_tz;
 use needless_model::Runtime;
-
-/// Where zones are looked up by name.
-const ZONEINFO: &str = "/usr/share/zoneinfo";
 
 /// Refuses a value that is wrong for the programs `exes`, whose file system is `root`.
 ///
@@ -44,8 +42,14 @@ pub(crate) fn check_target(
         Ok(())
     } else if !may_show("TZ", value) {
         Err("there is no such zone: the time would silently be UTC, or wrong".into())
-    } else if is_path {
+    } else if is_path && root.is_ours() {
         Err(format!("{name} is not a time zone file: the time would silently be UTC").into())
+    } else if !root.is_ours() {
+        let what = if is_path { "zone file" } else { "zone" };
+        Err(format!(
+            "in the root of this process there is no {what} {name}: its time would silently be UTC"
+        )
+        .into())
     } else {
         Err(format!(
             "there is no zone {name} ({file} is missing, and it is not a POSIX string such as \

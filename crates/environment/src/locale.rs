@@ -208,6 +208,26 @@ fn alias_of(root: &Root, name: &str) -> Option<String> {
     })
 }
 
+/// Whether the C library finds the locale `name` below `root`; `None` where an archive may have it that cannot be listed.
+pub(crate) fn is_installed(root: &Root, name: &str) -> Option<bool> {
+    let meant = alias_of(root, name);
+    let name = meant.as_deref().unwrap_or(name);
+    let Ok(parsed) = Name::parse(name) else { return Some(name.starts_with('/')) };
+    let normal = parsed.normal();
+    if matches!(&*normal, "C" | "POSIX" | "C.utf8")
+        || [name, &normal].iter().any(|dir| root.is_dir(&format!("{LOCALES}/{dir}")))
+    {
+        return Some(true);
+    }
+    match exists(root, ARCHIVE) {
+        false => Some(false),
+        true if root.is_ours() => {
+            Some(localedef(&["--list-archive"]).ok()?.lines().any(|line| line == normal))
+        }
+        true => None,
+    }
+}
+
 fn in_archive(normal: &str) -> bool {
     let listed = localedef(&["--list-archive"]).unwrap_or_default();
     listed.lines().any(|line| line == normal)

@@ -2,6 +2,7 @@
 
 use crate::place::Destination;
 use crate::redact::{HIDDEN, may_show, secret};
+use needless_model::shorten;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::mem::take;
@@ -17,16 +18,23 @@ pub struct ChangeRequest {
     pub value: Option<String>,
     /// The rules whose remedy it is; none where the user named the change.
     pub rules: Vec<String>,
-    /// What to know before it is made.
+    /// What it does to local times, where it changes them: the first thing to know before it is made.
+    pub times: Vec<String>,
+    /// What else to know.
     pub caveats: Vec<String>,
     /// The processes or units that get it, as names to show.
     pub targets: Vec<String>,
 }
 
+/// How many characters of a long value or line a screen shows: of its beginning and of its end.
+pub(crate) const SHOWN: (usize, usize) = (400, 100);
+
 /// "TZ=UTC", "TZ removed", for a screen and the journal: without a value that may be a secret.
 pub fn label(variable: &str, value: Option<&str>) -> String {
     match value {
-        Some(value) if may_show(variable, value) => format!("{variable}={value}"),
+        Some(value) if may_show(variable, value) => {
+            format!("{variable}={}", shorten(value, SHOWN.0, SHOWN.1))
+        }
         Some(_) => format!("{variable}={HIDDEN}"),
         None => format!("{variable} removed"),
     }
@@ -62,6 +70,7 @@ pub fn merged(all: Vec<ChangeRequest>) -> (Vec<ChangeRequest>, Vec<String>) {
     for mut place in places {
         let rules = distinct(place.iter_mut().flat_map(|one| take(&mut one.rules)));
         let caveats = distinct(place.iter_mut().flat_map(|one| take(&mut one.caveats)));
+        let times = distinct(place.iter_mut().flat_map(|one| take(&mut one.times)));
         let targets = distinct(place.iter_mut().flat_map(|one| take(&mut one.targets)));
         let values = distinct(place.iter().map(|one| one.value.clone()));
         let first = place.swap_remove(0);
@@ -69,7 +78,7 @@ pub fn merged(all: Vec<ChangeRequest>) -> (Vec<ChangeRequest>, Vec<String>) {
             values.iter().map(|value| label(&first.variable, value.as_deref())).collect();
         match values.len().checked_sub(NAMED) {
             _ if values.len() == 1 => {
-                merged.push(ChangeRequest { rules, caveats, targets, ..first })
+                merged.push(ChangeRequest { rules, times, caveats, targets, ..first })
             }
             Some(more @ 1..) => {
                 let shown = values[..NAMED].join(", ");
@@ -113,6 +122,7 @@ mod tests {
             variable,
             value,
             rules: Vec::new(),
+            times: vec!["t".into()],
             caveats: vec!["c".into()],
             targets: vec![process.into()],
         }
@@ -131,7 +141,10 @@ mod tests {
         ]);
         let targets: Vec<_> = merged.iter().map(|target| target.targets.join(" ")).collect();
         assert_eq!(targets, ["x[1] x[2]", "y[3]", "y[4]"]);
-        assert_eq!(merged[0].caveats, ["c"]);
+        assert_eq!(
+            (&merged[0].times[..], &merged[0].caveats[..]),
+            (&["t".to_owned()][..], &["c".to_owned()][..])
+        );
         assert_eq!(conflicts.len(), 1);
         assert!(conflicts[0].contains("TZ=UTC and TZ=Asia/Tokyo"), "{conflicts:?}");
     }

@@ -8,6 +8,7 @@ use crate::disk::Disk;
 use crate::error::EnvironmentError;
 use crate::hand_line::{HandLine, hand_line};
 use crate::journal::FileChange;
+use crate::others_same::others_same;
 use crate::places::{self, Edit, FoundValue};
 use crate::readers::ReadBy;
 use crate::sources::Sources;
@@ -63,6 +64,8 @@ pub struct Place {
     /// Why the reader of the file, asked after the reload, will not use this value of the variable at this place; none
     /// where it will, and where it cannot be asked.
     pub(crate) refuses: AskReader,
+    /// Why the reader of such files passes over the one with this path and text.
+    pub(crate) unread: fn(&FilePath<'_>, &str) -> Option<&'static str>,
     /// Another file that a change of this one needs.
     pub(crate) companion: fn(&str, &Disk) -> Result<Option<FileChange>, EnvironmentError>,
     /// Permission bits of a new file.
@@ -148,6 +151,7 @@ pub(crate) const DEFAULT: Place = Place {
     worker: None,
     next: |_| None,
     refuses: |_, _, _| None,
+    unread: |_, _| None,
     companion: |_, _| Ok(None),
     mode: 0o644,
     holds_value: true,
@@ -173,8 +177,8 @@ impl Place {
     /// `text` with a change made. Making it again changes nothing; no other variable is touched.
     ///
     /// # Errors
-    /// When such a file cannot express it, its reader would not find it in the new text, or it is made by hand: then
-    /// the message has the line.
+    /// When such a file cannot express it, its reader would not find it in the new text or would find another variable
+    /// changed, or it is made by hand: then the message has the line.
     pub fn change(&self, text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
         places::check(edit.variable, edit.value)?;
         if let Some(by_hand) = self.by_hand(text, edit)? {
@@ -183,6 +187,7 @@ impl Place {
             );
         }
         let new = (self.put)(text, edit)?;
+        others_same(self, text, &new, edit)?;
         if !self.holds_value {
             return Ok(new);
         }
@@ -282,6 +287,7 @@ impl Place {
         texts.into_iter().find(|text| {
             let last = self.find(text, edit.variable, edit.part).pop();
             last.is_some_and(|last| last.is_sure() && last.value.as_deref() == edit.value)
+                && others_same(self, old, text, edit).is_ok()
         })
     }
 }

@@ -1,9 +1,9 @@
 //! From a change that somebody wants to the place where it is made.
 
-use crate::change_request::{check_target, misread_by_some};
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
 use crate::readers::settled;
+use crate::reached::Reached;
 use crate::running::{main_process, main_process_of, processes_of_unit, reaches_nobody, unit_name};
 use crate::sources::User;
 use crate::trace_variable::{trace_unit, trace_variable};
@@ -119,8 +119,9 @@ pub fn origin_of_stopped_unit(
 /// In a sentence: there is none, the value is wrong for the programs that would get it, or a comment in the place
 /// says to leave the rule's finding alone.
 pub fn resolve(request: &Request, disk: &Disk) -> Result<ChangeRequest, EnvironmentError> {
-    let (location, named) = locate(request, disk)?;
-    let change = asked_for(request, settled(location, disk)?, named);
+    let mut found = locate(request, disk)?;
+    found.location = settled(found.location, disk)?;
+    let change = asked_for(request, found);
     match comment_against(request, &change, disk) {
         Some(comment) => Err(format!("not done: {comment}").into()),
         None => Ok(change),
@@ -140,36 +141,63 @@ pub fn resolve_for_image(
         let why = "the image of the container";
         Destination::new(&crate::DOCKERFILE, None, why, Confidence::High)
     };
-    let (location, named) = match &request.subject {
+    let found = match &request.subject {
         Subject::Process(pid) => {
             let chain = ancestry(*pid, variable)?;
             let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
-            let root = root_of(me).map_err(|error| unreadable(me, &error))?;
-            let exes: Vec<String> = me.exe.iter().cloned().collect();
-            check_target(variable, value.as_deref(), &exes, &root)?;
-            (nowhere(), Some(format!("{}[{pid}]", me.name())))
+            let reached = reached_by_process(me, None, me.exe.iter().cloned().collect())?;
+            reached.check(variable, value.as_deref())?;
+            Found { location: nowhere(), named: Some(format!("{}[{pid}]", me.name())), reached }
         }
         Subject::Unit(unit) => {
-            check_target(variable, value.as_deref(), &exes_of_unit(unit), &own_root()?)?;
-            (nowhere(), Some(unit.clone()))
+            let reached = reached_by_unit(unit, variable)?;
+            reached.check(variable, value.as_deref())?;
+            Found { location: nowhere(), named: Some(unit.clone()), reached }
         }
         Subject::UserUnit(_) | Subject::File(..) | Subject::Gone(_) => locate(request, disk)?,
     };
-    Ok(asked_for(request, location, named))
+    Ok(asked_for(request, found))
 }
 
-fn asked_for(request: &Request, location: Destination, named: Option<String>) -> ChangeRequest {
-    // The programs of a process or unit were checked, but not what they will run.
-    let zone = request.value.as_deref().filter(|_| request.variable == "TZ");
-    let misread = zone.and_then(|zone| misread_by_some(zone, &own_root().ok()?));
+/// A place that was found for a change.
+struct Found {
+    location: Destination,
+    /// The process or unit as a name for people.
+    named: Option<String>,
+    reached: Reached,
+}
+
+fn asked_for(request: &Request, found: Found) -> ChangeRequest {
+    let Request { rule, variable, value, caveat, .. } = request;
+    let Found { location, named, reached } = found;
+    let value = value.as_deref();
+    let caveats = reached.caveats(variable, value, rule.is_none());
     ChangeRequest {
+        times: reached.times(variable, value).into_iter().collect(),
+        caveats: caveat.iter().cloned().chain(caveats).collect(),
         location,
-        variable: request.variable.clone(),
-        value: request.value.clone(),
-        rules: request.rule.iter().cloned().collect(),
-        caveats: request.caveat.iter().cloned().chain(misread).collect(),
+        variable: variable.clone(),
+        value: value.map(str::to_owned),
+        rules: rule.iter().cloned().collect(),
         targets: named.into_iter().collect(),
     }
+}
+
+fn reached_by_process(
+    me: &ProcInfo,
+    unit: Option<&str>,
+    exes: Vec<String>,
+) -> Result<Reached, EnvironmentError> {
+    let root = root_of(me).map_err(|error| unreadable(me, &error))?;
+    Reached::process(me, root, unit, exes)
+}
+
+/// The programs of a unit of the system.
+fn reached_by_unit(unit: &str, variable: &str) -> Result<Reached, EnvironmentError> {
+    let Some(pid) = main_process(unit) else { return Reached::stopped(unit, variable, false) };
+    let chain = ancestry(pid, variable)?;
+    let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
+    reached_by_process(me, Some(unit), exes_of_unit(unit))
 }
 
 /// The programs of the unit's processes.
@@ -188,11 +216,8 @@ fn comment_against(request: &Request, change: &ChangeRequest, disk: &Disk) -> Op
     ignored(&plan, rule, disk)
 }
 
-/// The place, and the process or unit as a name for people.
-fn locate(
-    request: &Request,
-    disk: &Disk,
-) -> Result<(Destination, Option<String>), EnvironmentError> {
+/// The place. A value that the programs would misread is refused first.
+fn locate(request: &Request, disk: &Disk) -> Result<Found, EnvironmentError> {
     let Request { variable, value, .. } = request;
     let value = value.as_deref();
     match &request.subject {
@@ -200,18 +225,15 @@ fn locate(
         Subject::File(file, part) => {
             let path = file.to_str().ok_or("the file's name is not UTF-8")?;
             let location = location_of_file(path, part.as_deref(), disk)?;
-            // An image has its own files. Its zones have the same names as ours, if we have any.
-            let root = own_root()?;
-            let is_path = value
-                .is_some_and(|value| value.strip_prefix(':').unwrap_or(value).starts_with('/'));
-            if root.is_dir("/usr/share/zoneinfo") && !(is_path && location.place.is_of_image()) {
-                check_target(variable, value, &[], &root)?;
-            }
-            Ok((location, None))
+            let reached = Reached::readers(&location, variable, disk)?;
+            reached.check(variable, value)?;
+            Ok(Found { location, named: None, reached })
         }
         Subject::Process(pid) => {
             let (chain, origin) = origin_of_process(*pid, variable)?;
             let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
+            let reached = reached_by_process(me, None, me.exe.iter().cloned().collect())?;
+            reached.check(variable, value)?;
             let outside = origin.locations.first().is_some_and(|l| l.place.outside_of_container);
             if !me.shares_root && !outside && !sees_our_files(me, &origin) {
                 return Err(
@@ -220,9 +242,11 @@ fn locate(
                         .into(),
                 );
             }
-            let exes: Vec<String> = me.exe.iter().cloned().collect();
-            check_target(variable, value, &exes, &own_root()?)?;
-            Ok((best(origin)?, Some(format!("{}[{pid}]", me.name()))))
+            Ok(Found {
+                location: best(origin)?,
+                named: Some(format!("{}[{pid}]", me.name())),
+                reached,
+            })
         }
         Subject::Unit(unit) => {
             let origin = match main_process(unit) {
@@ -232,16 +256,19 @@ fn locate(
                     None => origin_of_stopped_unit(unit, variable, false)?,
                 },
             };
-            check_target(variable, value, &exes_of_unit(unit), &own_root()?)?;
-            Ok((best(origin)?, Some(unit.clone())))
+            let reached = reached_by_unit(unit, variable)?;
+            reached.check(variable, value)?;
+            Ok(Found { location: best(origin)?, named: Some(unit.clone()), reached })
         }
         Subject::UserUnit(unit) => match main_process_of(unit, true) {
             Some(pid) => {
                 locate(&Request { subject: Subject::Process(pid), ..request.clone() }, disk)
             }
             None => {
-                check_target(variable, value, &[], &own_root()?)?;
-                Ok((best(origin_of_stopped_unit(unit, variable, true)?)?, Some(unit.clone())))
+                let reached = Reached::stopped(unit, variable, true)?;
+                reached.check(variable, value)?;
+                let location = best(origin_of_stopped_unit(unit, variable, true)?)?;
+                Ok(Found { location, named: Some(unit.clone()), reached })
             }
         },
     }

@@ -4,7 +4,9 @@
 //! writing a secret in a file, known or not, brings it to a screen or a log. `fix --diff` prints the file's own text.
 
 use crate::journal::FileChange;
+use crate::merge::SHOWN;
 use crate::places::NOTE;
+use needless_model::shorten;
 use similar::ChangeTag;
 
 /// Stands for text that is not shown.
@@ -62,7 +64,7 @@ pub(crate) fn shown_diff(
                 ChangeTag::Insert => '+',
                 ChangeTag::Equal => ' ',
             };
-            out.push_str(&format!("{sign}{line}\n"));
+            out.push_str(&format!("{sign}{}\n", shorten(&line, SHOWN.0, SHOWN.1)));
         }
     }
     out

@@ -10,6 +10,7 @@ use crate::sources::Sources;
 use crate::start_path::How;
 use crate::started_by::{Launcher, StartedBy};
 use cron_job::{FoundJob, job_of};
+use cron_table::Job;
 use needless_host::{ProcInfo, Root, ancestry};
 use needless_model::{Assignment, Confidence, Visibility};
 
@@ -33,7 +34,9 @@ pub static CRONTAB: Place = Place {
     read_by: ReadBy::Parts("job"),
     find: |text, variable, part| cron_table::find(text, variable, part, true),
     put: |text, edit| cron_table::put(text, edit, true),
+    parts: |text| cron_table::jobs(text, true).iter().map(Job::part).collect(),
     is_file: |path, _| path.is("/etc/crontab") || path.below("/cron.d/"),
+    unread,
     scan: |sources| {
         let mut all = vec!["/etc/crontab".to_owned()];
         all.extend(sources.in_dir("/etc/cron.d", ""));
@@ -53,6 +56,7 @@ pub static USER_CRONTAB: Place = Place {
     read_by: ReadBy::Parts("job"),
     find: |text, variable, part| cron_table::find(text, variable, part, false),
     put: |text, edit| cron_table::put(text, edit, false),
+    parts: |text| cron_table::jobs(text, false).iter().map(Job::part).collect(),
     is_file: |path, _| user_of(path.0).is_some(),
     scan: |sources| {
         let all = tables(sources.root);
@@ -61,6 +65,20 @@ pub static USER_CRONTAB: Place = Place {
     needs_file: true,
     ..TABLE
 };
+
+/// As Debian's cron does it: run-parts(8) has the same rule for names.
+fn unread(path: &FilePath<'_>, text: &str) -> Option<&'static str> {
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if path.below("/cron.d/") && !path.name().chars().all(known) {
+        return Some(
+            "cron does not read this file: its name has other characters than letters, digits, _ and - (Debian).",
+        );
+    }
+    let ends = text.is_empty() || text.ends_with('\n');
+    (!ends).then_some(
+        "cron does not read this file: its last line has no line end (Debian). If this change adds one, its jobs begin to run.",
+    )
+}
 
 /// The process that cron started last for a job, and that still runs.
 fn newest_run(of: &WorkerQuery<'_>) -> Option<u32> {
@@ -158,4 +176,22 @@ pub(crate) fn job_assignments(
         };
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_cron_passes_over() {
+        for (path, text, is_read) in [
+            ("/etc/cron.d/a-B_1", "x\n", true),
+            ("/etc/crontab", "", true),
+            ("/etc/crontab", "x", false),
+            ("/etc/cron.d/a.dpkg-old", "x\n", false),
+            ("/etc/cron.d/a~", "x\n", false),
+        ] {
+            assert_eq!(unread(&FilePath(path), text).is_none(), is_read, "{path}");
+        }
+    }
 }

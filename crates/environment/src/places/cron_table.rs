@@ -156,6 +156,9 @@ fn own(line: &str, job: &Job, variable: &str) -> Option<(Range<usize>, String)> 
 /// When no quotes can hold the value, or when there is nothing to remove: without a line a job has the variable from
 /// PAM, and no line of a crontab can remove it.
 pub(crate) fn put(text: &str, edit: &Edit<'_>, system: bool) -> Result<String, EnvironmentError> {
+    if text.contains('\r') {
+        return Err("its lines end with CR LF: cron gives the CR to the shell with each command: convert the file first".into());
+    }
     let jobs = jobs(text, system);
     if let Some(part) = edit.part {
         let job = named(&jobs, part).ok_or_else(|| {
@@ -174,7 +177,7 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>, system: bool) -> Result<String, E
         let all = set.iter().rev();
         return Ok(all.fold(text.to_owned(), |out, (at, _)| splice(&out, *at, at + 1, &[])));
     };
-    let line = format!("{}={}", edit.variable, word(value)?);
+    let line = line_of(edit.variable, value)?;
     let mut out = text.to_owned();
     for (at, _) in &set {
         out = splice(&out, *at, at + 1, std::slice::from_ref(&line));
@@ -231,6 +234,21 @@ fn in_command(variable: &str, value: &str) -> Result<String, EnvironmentError> {
         return Err("a job's command cannot hold a value with % or \\: set it by hand".into());
     }
     Ok(format!("{variable}={}", shell::word(value)))
+}
+
+/// The longest line that sets a variable, bytes: Debian 12's cron cuts a longer one (`MAX_ENVSTR` of Vixie's cron is 1000).
+const LONGEST: usize = 998;
+
+/// The line that sets a variable.
+///
+/// # Errors
+/// When no quotes can hold the value, or cron would cut the line.
+fn line_of(variable: &str, value: &str) -> Result<String, EnvironmentError> {
+    let line = format!("{variable}={}", word(value)?);
+    if line.len() > LONGEST {
+        return Err(format!("cron cuts a line that sets a variable after {LONGEST} bytes").into());
+    }
+    Ok(line)
 }
 
 fn word(value: &str) -> Result<String, EnvironmentError> {

@@ -14,7 +14,8 @@ pub(crate) struct EnvLine {
 
 /// Reads `NAME=VALUE` lines: `#` and `;` are comments only at the start of a line, blanks around names and unquoted
 /// values are cut, quotes may be anywhere in a value, `\` before a line end joins lines. `$` and `%` are ordinary
-/// characters; a line `export X=1` sets nothing.
+/// characters; a line `export X=1` sets nothing. A CR ends a line, too, if no quotes are around it (`NEWLINE` in systemd's
+/// parse_env_file).
 pub(crate) fn env_lines(text: &str) -> Vec<EnvLine> {
     let mut env_lines = Vec::new();
     let mut chars = text.chars().peekable();
@@ -25,8 +26,8 @@ pub(crate) fn env_lines(text: &str) -> Vec<EnvLine> {
         let mut ended = false;
         for c in chars.by_ref() {
             match c {
-                '\n' => {
-                    line += 1;
+                '\n' | '\r' => {
+                    line += usize::from(c == '\n');
                     ended = true;
                     break;
                 }
@@ -40,8 +41,8 @@ pub(crate) fn env_lines(text: &str) -> Vec<EnvLine> {
         }
         if name.starts_with(['#', ';']) {
             for c in chars.by_ref() {
-                if c == '\n' {
-                    line += 1;
+                line += usize::from(c == '\n');
+                if matches!(c, '\n' | '\r') {
                     break;
                 }
             }
@@ -66,9 +67,10 @@ fn value(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, line: &mut usize)
             *line += 1;
         }
         match (quote, c) {
-            (None, '\n') => break,
+            (None, '\n' | '\r') => break,
             (None, '\\') => match chars.next() {
                 Some('\n') => *line += 1,
+                Some('\r') => {}
                 Some(c) => {
                     value.push(c);
                     fixed = value.len();
@@ -179,6 +181,11 @@ mod tests {
             ("#V=a\n;V=b\n", None),
             ("V=\n", Some("")),
             ("V=\"a \" \n", Some("a ")),
+            ("V=a\r\n", Some("a")),
+            ("V='a'\r\n", Some("a")),
+            ("A=b\rV=a\n", Some("a")),
+            ("A=b\\\r\nV=a\n", Some("a")),
+            ("A=b\\\nV=a\n", None),
         ];
         for (text, expected) in cases {
             assert_eq!(one(text).as_deref(), expected, "{text:?}");

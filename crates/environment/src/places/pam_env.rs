@@ -3,7 +3,7 @@
 //! pam_env, environment.d and scripts that source the file each read it with another grammar: only values that all of
 //! them read alike are written.
 
-use super::{Edit, FoundValue, bare, is_plain, lines, put_line};
+use super::{Edit, FoundValue, is_plain, lines, put_line};
 use crate::error::EnvironmentError;
 use crate::pam::{ENVIRONMENT, LOCALE, pam_location, pam_reads_file};
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
@@ -54,66 +54,113 @@ pub static DEFAULT_LOCALE: Place = Place {
     ..DEFAULT
 };
 
-/// Reads `[export ]NAME=VALUE`: `#` begins a comment anywhere, one pair of quotes around the value is removed,
-/// nothing is expanded, `\` at a line end joins lines.
-fn entries(text: &str) -> Vec<(String, String, usize, usize)> {
+/// The most that pam_env reads as one line, with its line end and what a backslash joins to it: `BUF_SIZE` without the
+/// byte that ends a string, in modules/pam_env/pam_env.c of Linux-PAM 1.5. It reads nothing behind a longer one.
+const LONGEST: usize = 8191;
+
+/// A line as pam_env takes it.
+struct Entry {
+    name: String,
+    /// `None`: a name alone, which removes the variable.
+    value: Option<String>,
+    from: usize,
+    to: usize,
+}
+
+/// Reads `[export ]NAME=VALUE` as pam_env does: `#` begins a comment anywhere, one pair of quotes around the value is
+/// removed, nothing is expanded, a CR is a part of the value. A `\` at a line end, with blanks behind it or not, joins the
+/// next line that is neither empty nor a comment.
+fn entries(text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     let all = lines(text);
     let mut at = 0;
     while at < all.len() {
-        let from = at;
-        let mut line = bare(all[at]).to_owned();
-        at += 1;
-        while line.ends_with('\\') && at < all.len() {
-            line.pop();
-            line.push_str(bare(all[at]));
+        let (from, mut line, mut joined, mut open) = (at, String::new(), false, true);
+        while open {
+            // Nothing is left to join: it drops what it has.
+            let Some(next) = all.get(at) else { return entries };
+            if line.len() + next.len() > LONGEST || next.contains('\0') {
+                return entries;
+            }
             at += 1;
+            let words = next.trim_start_matches(BLANK);
+            if words.is_empty() || words.starts_with('#') {
+                open = joined;
+                continue;
+            }
+            let (code, comment) =
+                words.split_once('#').map_or((words, None), |(code, rest)| (code, Some(rest)));
+            let joins =
+                code.trim_end_matches(BLANK).strip_suffix('\\').filter(|_| comment.is_none());
+            line.push_str(if joined { &next[..next.len() - words.len()] } else { "" });
+            line.push_str(joins.unwrap_or(code));
+            joined = joins.is_some();
+            open = joined;
         }
-        let cut = line.split('#').next().unwrap_or_default();
-        let word = cut.trim_start();
-        let word = word.strip_prefix("export ").map_or(word, str::trim_start);
-        let Some((name, value)) = word.split_once('=') else { continue };
-        if super::check_name(name).is_err() {
-            continue;
-        }
-        entries.push((name.to_owned(), unquoted(value).to_owned(), from, at));
+        entries.extend(entry(line.trim_end_matches('\n'), from, at));
     }
     entries
 }
 
-/// Without one pair of quotes around it; a quote at one end only is removed too.
-fn unquoted(value: &str) -> &str {
-    match value.chars().next() {
-        Some(quote @ ('"' | '\'')) => {
-            let inner = &value[1..];
-            inner.strip_suffix(quote).unwrap_or(inner)
-        }
-        _ => value,
-    }
+/// What pam_env takes for blanks.
+const BLANK: [char; 3] = [' ', '\t', '\n'];
+
+fn entry(line: &str, from: usize, to: usize) -> Option<Entry> {
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let (name, value) = match line.split_once('=') {
+        Some((name, value)) => (name, Some(unquoted(value))),
+        None => (line, None),
+    };
+    super::check_name(name).ok()?;
+    Some(Entry { name: name.to_owned(), value, from, to })
 }
 
-/// Where `text` sets `variable`; the last counts. An empty value removes it.
+/// Without the quote that it begins with and one at its end, of either kind.
+fn unquoted(value: &str) -> String {
+    let inner = value.strip_prefix(['"', '\'']);
+    let inner = inner.map(|inner| inner.strip_suffix(['"', '\'']).unwrap_or(inner));
+    inner.unwrap_or(value).to_owned()
+}
+
+/// Where `text` sets `variable`; the last counts.
 pub(crate) fn find(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
-    let all = entries(text).into_iter().filter(|(name, ..)| name == variable);
-    all.map(
-        |(_, value, from, _)| {
-            if value.is_empty() { FoundValue::removed(from) } else { FoundValue::set(from, value) }
-        },
-    )
+    let all = entries(text).into_iter().filter(|entry| entry.name == variable);
+    all.map(|entry| match entry.value {
+        Some(value) => FoundValue::set(entry.from, value),
+        None => FoundValue::removed(entry.from),
+    })
     .collect()
 }
 
+/// Why no line can be added to a text.
+fn unfit(text: &str) -> Option<String> {
+    if text.contains('\r') {
+        return Some(
+            "its lines end with CR LF, and pam_env takes the CR for a part of each value: convert the file first".into(),
+        );
+    }
+    let long = lines(text).iter().position(|line| line.len() > LONGEST)?;
+    Some(format!(
+        "line {} is longer than {} bytes: pam_env (of Linux-PAM 1.5) reads neither it nor what is below",
+        long + 1,
+        LONGEST - 1
+    ))
+}
+
 /// # Errors
-/// When the three readers of such a file would not all read the value alike.
+/// When the three readers of such a file would not all read the value alike, or pam_env would not read a new line.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     if edit.value.is_some_and(|value| value.is_empty() || !is_plain(value)) {
         return Err("pam_env, systemd and shells read such a value differently there: set it by \
                     hand, or elsewhere"
             .into());
     }
+    if let Some(why) = unfit(text).filter(|_| edit.value.is_some()) {
+        return Err(why.into());
+    }
     let all = entries(text);
     let found: Vec<_> =
-        all.iter().filter(|e| e.0 == edit.variable).map(|(.., from, to)| (*from, *to)).collect();
+        all.iter().filter(|e| e.name == edit.variable).map(|e| (e.from, e.to)).collect();
     let line = edit.value.map(|value| format!("{}={value}", edit.variable));
     Ok(put_line(text, edit, &found, line))
 }
@@ -205,22 +252,53 @@ pub(super) fn by_pam(sources: &Sources<'_>, file: &str) -> Visibility {
 mod tests {
     use super::*;
 
+    /// Each as `su` with Linux-PAM 1.5.2 gave it to the session.
     #[test]
     fn as_pam_env_reads_them() {
         let one = |line: &str| find(line, "V", None).pop().and_then(|found| found.value);
+        let long = |length| format!("A={}\nV=a\n", "x".repeat(length));
         let cases = [
             ("V=a #b\n", Some("a ")),
             ("export V=a\n", Some("a")),
-            ("V=\"a'b\"\n", Some("a'b")),
-            ("V='a'\n", Some("a")),
+            ("export  V=a\n", None),
+            ("export\tV=a\n", None),
+            ("V=\"a'b\"c\"\n", Some("a'b\"c")),
+            ("V='a\"\n", Some("a")),
+            ("V=a\"b\n", Some("a\"b")),
+            ("V=\" a \"  \n", Some(" a \"  ")),
             ("V=$HOME\n", Some("$HOME")),
             ("V=a\\\nb\n", Some("ab")),
+            ("V=a\\ \n\n# c\n  b\n", Some("a  b")),
+            ("V=a # \\\nb\n", Some("a ")),
+            ("A=b\\\n# c\nV=a\n", None),
+            ("# c\\\nV=a\n", Some("a")),
+            ("V=a\\\n", None),
+            ("V=a", Some("a")),
             ("V=a  \n", Some("a  ")),
-            ("V=\n", None),
+            (" V=a=b\n", Some("a=b")),
+            ("V =a\n", None),
+            ("V=a\r\n", Some("a\r")),
+            ("V='a'\r\n", Some("a'\r")),
+            ("V=\n", Some("")),
+            ("V=a\nV\n", None),
             ("#V=a\n", None),
+            (&long(LONGEST - 3), Some("a")),
+            (&long(LONGEST - 2), None),
         ];
         for (text, expected) in cases {
-            assert_eq!(one(text).as_deref(), expected, "{text:?}");
+            assert_eq!(one(text).as_deref(), expected, "{:.40?}", text);
+        }
+    }
+
+    #[test]
+    fn a_line_that_pam_env_would_not_read_is_refused() {
+        let edit = Edit { variable: "V", value: Some("UTC"), part: None };
+        let long = format!("A=1\nB={}\n", "x".repeat(9000));
+        for (text, says) in
+            [("A=1\r\n", "end with CR LF"), (&*long, "line 2 is longer than 8190 bytes")]
+        {
+            let why = put(text, &edit).unwrap_err().to_string();
+            assert!(why.contains(says), "{why}");
         }
     }
 }

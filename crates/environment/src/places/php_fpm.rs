@@ -35,6 +35,7 @@ pub static PHP_FPM: Place = Place {
         }),
         _ => Vec::new(),
     },
+    parts: |text| pools(text).into_iter().map(str::to_owned).collect(),
     has_parts: true,
     ..DEFAULT
 };

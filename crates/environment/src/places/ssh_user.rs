@@ -158,6 +158,9 @@ fn in_environment(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundV
 }
 
 fn put_in_environment(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
+    if text.contains('\r') {
+        return Err("its lines end with CR LF, and sshd takes the CR for a part of each value: convert the file first".into());
+    }
     let found = in_environment(text, edit.variable, None);
     let at: Vec<_> = found.iter().map(|one| (one.line as usize - 1, one.line as usize)).collect();
     let line = edit.value.map(|value| format!("{}={value}", edit.variable));

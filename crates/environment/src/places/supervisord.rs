@@ -29,6 +29,7 @@ pub static SUPERVISORD: Place = Place {
     },
     reload: &Activation::Reread,
     worker: Some(newest_process),
+    parts: |text| programs(text).into_iter().map(str::to_owned).collect(),
     has_parts: true,
     ..DEFAULT
 };

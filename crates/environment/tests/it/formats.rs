@@ -190,6 +190,63 @@ proptest! {
     }
 }
 
+/// Lines that run into the next one, or that a reader may take for another number of lines.
+fn hostile_line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        line(),
+        Just("A=b\\".to_owned()),
+        Just("B=\"x".to_owned()),
+        Just("C='y\\".to_owned()),
+        Just("export A=1 B=2 \\".to_owned()),
+        Just("A=1\r".to_owned()),
+        Just("B=2\rTZ=a\rC=3".to_owned()),
+        Just("# c \\".to_owned()),
+        Just("ENV A=1 \\".to_owned()),
+        Just("environment=A=\"1\",".to_owned()),
+        Just("  B=\"2\"".to_owned()),
+        Just("Environment=A=1 \\".to_owned()),
+        Just("SetEnv A=1 B=2".to_owned()),
+        Just("env[A] = \"b".to_owned()),
+        Just("* * * * * A=1 TZ=a x".to_owned()),
+        Just("Defaults env_keep += \"A B\" \\".to_owned()),
+        Just(format!("A={}", "x".repeat(9000))),
+    ]
+}
+
+/// What the reader of such a text has for each of these variables, in the part that is changed and in all.
+fn others(place: &Place, text: &str, part: Option<&str>) -> Vec<Option<Option<String>>> {
+    let names = ["A", "B", "C", "D", "PATH", "SHELL", "LANG"];
+    let all = names.iter().flat_map(|name| [part, None].map(|part| last(place, text, name, part)));
+    all.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// For any text of any place: an error of one line, or a new text in which no other variable is another.
+    #[test]
+    fn no_other_variable_changes(
+        all in proptest::collection::vec(hostile_line(), 0..8),
+        set in any::<bool>(),
+        (crlf, ends) in (any::<bool>(), any::<bool>()),
+    ) {
+        let end = if crlf { "\r\n" } else { "\n" };
+        let text = all.join(end) + if ends { end } else { "" };
+        for place in PLACES {
+            let part = sample(place).1;
+            for text in [text.clone(), format!("{}{text}", sample(place).0)] {
+                let edit = Edit { variable: "TZ", value: set.then_some("Etc/UTC"), part };
+                match place.change(&text, &edit) {
+                    Ok(new) => prop_assert_eq!(
+                        others(place, &text, part), others(place, &new, part), "{:?}: {:?}: {:?}", place, text, new
+                    ),
+                    Err(why) => prop_assert!(!why.to_string().contains('\n'), "{:?}: {}", place, why),
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_variable_set_and_removed_leaves_none() {
     for place in PLACES.iter().filter(|place| holds_values(place)) {

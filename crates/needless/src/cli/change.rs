@@ -100,6 +100,9 @@ pub(crate) struct FixArgs {
     /// Write without asking.
     #[arg(long)]
     pub(crate) yes: bool,
+    /// With --yes: also write a change of TZ that changes local times.
+    #[arg(long, requires = "yes")]
+    pub(crate) times_change: bool,
     /// Restart the service afterwards, if it runs, and look at its new process: a change that it did not get is taken
     /// back. Its needless calls are counted before and after.
     #[arg(long)]

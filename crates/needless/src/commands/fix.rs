@@ -5,6 +5,7 @@ mod in_force;
 mod preview;
 mod requests;
 mod snippets;
+mod times_change;
 
 use super::undo;
 use crate::cli::FixArgs;
@@ -272,6 +273,9 @@ impl Run<'_> {
             return Ok(Done::Shown);
         }
         show(&mut out, change, plan)?;
+        if times_change::is_refused(change, self.args) {
+            return Ok(Done::Refused);
+        }
         if !self.args.yes && !agreed()? {
             return Ok(Done::Refused);
         }
@@ -301,7 +305,8 @@ fn show(out: &mut impl Write, change: Option<&ChangeRequest>, plan: &Plan) -> Re
     if let Some(change) = change.filter(|change| !change.targets.is_empty()) {
         writeln!(out, "  for      {}", escape(&listed(&change.targets)))?;
     }
-    let requested = change.into_iter().flat_map(|change| &change.caveats);
+    let requested =
+        change.into_iter().flat_map(|change| change.times.iter().chain(&change.caveats));
     for caveat in requested.chain(&plan.caveats) {
         writeln!(out, "  caveat   {}", escape(caveat))?;
     }

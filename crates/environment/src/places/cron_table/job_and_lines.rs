@@ -1,6 +1,6 @@
 //! The variable of one job, by a line above it, while the other jobs keep what they get.
 
-use super::{Job, bare, in_command, lines, nothing_to_remove, set, shell, splice, word};
+use super::{Job, bare, in_command, line_of, lines, nothing_to_remove, set, shell, splice};
 use crate::error::EnvironmentError;
 use crate::places::NOTE;
 
@@ -50,7 +50,7 @@ impl<'a> JobAndLines<'a> {
 
     pub(super) fn put(&self, value: &str) -> Result<String, EnvironmentError> {
         let (text, at) = (self.text, self.job.line);
-        let new = format!("{}={}", self.variable, word(value)?);
+        let new = line_of(self.variable, value)?;
         match self.above {
             // Of this job alone.
             Some(above) if !self.shared_above && !self.shared_below => {

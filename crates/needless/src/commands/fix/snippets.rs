@@ -36,7 +36,7 @@ pub(super) fn print(
                 continue;
             }
         };
-        for caveat in &change.caveats {
+        for caveat in change.times.iter().chain(&change.caveats) {
             output::warn(format_args!("{label}: {caveat}"));
         }
         let text = if printed { format!("{}{text}", format.between) } else { text };

@@ -158,7 +158,7 @@ fn fix_makes_a_locale_as_a_directory_and_by_a_link() {
 fn fix_says_what_to_do_where_it_can_do_nothing() {
     let Some(machine) = Machine::boot(&[]) else { return };
     machine.write("/etc/supervisor/conf.d/w.conf", "644", "[program:web]\ncommand=x\n");
-    let fix = "needless fix --in /etc/supervisor/conf.d/w.conf --part web --set TZ=UTC --yes";
+    let fix = "needless fix --in /etc/supervisor/conf.d/w.conf --part web --set TZ=UTC --yes --times-change";
     for (script, says) in [
         (
             fix,

@@ -71,7 +71,7 @@ fn fix_changes_one_job_of_a_users_table() {
     assert!(story.contains(&format!("{TABLE}:3 TZ=Asia/Tokyo does not reach it")), "{story}");
     // By root, of the job that has a line of its own: only that line changes.
     let about = machine.ok(&format!("stat -c '%a %U %G' {TABLE}"));
-    let said = machine.ok(&format!("needless fix --pid {first} --set TZ=UTC --yes"));
+    let said = machine.ok(&format!("needless fix --pid {first} --set TZ=UTC {YES}"));
     assert!(said.contains(&format!("TZ=UTC in {TABLE}, job 1")), "{said}");
     assert!(said.contains("-TZ=Asia/Tokyo\n+TZ=UTC"), "{said}");
     // The job that runs has it not, the next one has: the look is at the process.
@@ -90,7 +90,7 @@ fn fix_changes_one_job_of_a_users_table() {
     machine.ok(&format!("! {WALKER} ls /var/spool/cron/crontabs 2>/dev/null"));
     let story = machine.ok(&format!("{WALKER} needless origin TZ {second}"));
     assert!(story.contains(&format!("{TABLE}:5 sets it")), "{story}");
-    let fix = format!("{WALKER} needless fix --pid {second} --set TZ={ZONE} --yes");
+    let fix = format!("{WALKER} needless fix --pid {second} --set TZ={ZONE} {YES}");
     let said = machine.ok(&fix);
     assert!(said.contains("job 2") && said.contains("+TZ = 'Europe/Rome'"), "{said}");
     let note = "# Set by `needless fix`.";
@@ -125,7 +125,7 @@ fn fix_reads_the_command_of_a_job() {
     walker.install(table);
     machine.ok("systemctl restart cron");
     let plain = walker.pid("plain", "0");
-    machine.ok(&format!("needless fix --pid {plain} --set TZ={ZONE} --yes"));
+    machine.ok(&format!("needless fix --pid {plain} --set TZ={ZONE} {YES}"));
     let own = format!("* * * * * export TZ={ZONE}; cd / && /usr/local/bin/once plain\n");
     let after = table.replace("* * * * * cd / && /usr/local/bin/once plain\n", &own);
     assert_eq!(walker.table(), after);
@@ -140,7 +140,7 @@ fn fix_reads_the_command_of_a_job() {
         let story = origin(&machine, &pid);
         let removes = format!("{TABLE}:{line} removes it (`{how}`), on the way from cron");
         assert!(story.contains("TZ is not set in perl[") && story.contains(&removes), "{story}");
-        let refused = machine.run(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+        let refused = machine.run(&format!("needless fix --pid {pid} --set TZ={ZONE} {YES}"));
         let why = format!(
             "{TABLE}:{line} removes it in the job's own command, after cron: change it there (crontab -u walker -e) by hand"
         );
@@ -148,17 +148,17 @@ fn fix_reads_the_command_of_a_job() {
         assert!(stderr(&refused).contains(&why), "{}", stderr(&refused));
     }
     let own = walker.pid("own", "0");
-    machine.ok(&format!("needless fix --pid {own} --set TZ={ZONE} --yes"));
+    machine.ok(&format!("needless fix --pid {own} --set TZ={ZONE} {YES}"));
     assert_eq!(walker.table(), table.replace("TZ=Etc/UTC", &format!("TZ={ZONE}")));
     machine.ok("needless undo");
     // Two lines with one command.
     let twice = walker.pid("twice", "0");
-    let refused = machine.run(&format!("needless fix --pid {twice} --set TZ={ZONE} --yes"));
+    let refused = machine.run(&format!("needless fix --pid {twice} --set TZ={ZONE} {YES}"));
     let said = stderr(&refused);
     assert!(said.contains("several lines have its command, job 6 of"), "{said}");
     let named = format!("needless fix --in {TABLE} --part \"job 6\"");
     assert!(said.contains(&named), "{said}");
-    machine.ok(&format!("{named} --set TZ={ZONE} --yes"));
+    machine.ok(&format!("{named} --set TZ={ZONE} {YES}"));
     let put = table.replace(
         "0 5 * * * /usr/local/bin/once twice\n",
         &format!(
@@ -183,10 +183,10 @@ fn fix_leaves_tables_alone_and_says_why() {
         assert_eq!(done.status.code(), Some(2), "{command}: {}", stdout(&done));
         assert!(stderr(&done).contains(why), "{command}: {}", stderr(&done));
     };
-    let fix = format!("needless fix --in {TABLE} --set TZ=UTC --yes");
+    let fix = format!("needless fix --in {TABLE} --set TZ=UTC {YES}");
     let root = "/var/spool/cron/crontabs/root";
     refused(
-        &format!("{WALKER} needless fix --in {root} --set TZ=UTC --yes"),
+        &format!("{WALKER} needless fix --in {root} --set TZ=UTC {YES}"),
         "it is the table of root",
     );
     refused(&fix.replace("walker", "daemon"), "there is no such file");
@@ -244,7 +244,7 @@ fn next_run_decides_by_the_table_after_a_kill() {
     let table = "TZ=Asia/Tokyo\n* * * * * true\n";
     let after = table.replace("Asia/Tokyo", "UTC");
     walker.install(table);
-    let fix = format!("needless fix --in {TABLE} --set TZ=UTC --yes");
+    let fix = format!("needless fix --in {TABLE} --set TZ=UTC {YES}");
     let (mut kept, mut changed) = (0, 0);
     for (before, command, rest) in
         [("true", &*fix, "needless undo"), (&*fix, "needless undo", "true")]
@@ -303,7 +303,7 @@ fn a_slow_crontab_keeps_the_journal_locked() {
                 exec /usr/bin/crontab \"$@\"\n";
     machine.write("/usr/sbin/crontab", "755", slow);
     machine.ok(&format!(
-        "needless fix --in {TABLE} --set TZ=UTC --yes >/run/needless.said 2>&1 & pid=$!
+        "needless fix --in {TABLE} --set TZ=UTC {YES} >/run/needless.said 2>&1 & pid=$!
          while [ ! -e /run/begun ]; do sleep 0.1; done; kill -9 $pid"
     ));
     let next = machine.run("needless undo 4294967295");

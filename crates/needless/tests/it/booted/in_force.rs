@@ -26,7 +26,7 @@ fn probed() -> Option<Machine> {
 #[test]
 fn fix_counts_calls_before_a_change_and_after() {
     let Some(machine) = probed().filter(|_| observes_others()) else { return };
-    let fix = format!("needless fix --unit probe --set TZ={ZONE} --yes");
+    let fix = format!("needless fix --unit probe --set TZ={ZONE} {YES}");
     let said = machine.ok(&format!("{fix} --restart"));
     let (before, after) = figures(&said);
     // On a busy machine one of them is longer.
@@ -62,7 +62,7 @@ fn fix_says_why_calls_are_not_counted() {
     let Some(machine) = probed() else { return };
     let none =
         "setpriv --bounding-set -bpf,-perfmon,-sys_admin --inh-caps -bpf,-perfmon,-sys_admin";
-    let set = |what: &str| format!("needless fix --unit probe --set {what} --yes --restart");
+    let set = |what: &str| format!("needless fix --unit probe --set {what} {YES} --restart");
     for (fix, why) in [
         (
             format!("{none} {}", set(&format!("TZ={ZONE}"))),
@@ -140,7 +140,7 @@ fn fix_has_supervisord_update_a_program() {
     let (web, own) = (format!("{WORDS} web"), format!("{WORDS} own"));
     let (pid, other) = (machine.pid_of(&web, "0"), machine.pid_of(&own, "0"));
     let before = files(&machine);
-    let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
+    let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} {YES} --restart"));
     let fresh = machine.pid_of(&web, &pid);
     for part in
         ["restarted: supervisorctl update web\n", &format!("in force: TZ={ZONE} in perl[{fresh}]")]
@@ -165,7 +165,7 @@ fn fix_has_supervisord_update_a_program() {
     let more = more.replace("probe web\n", "probe web\npriority=5\n");
     machine.write("/etc/supervisor/conf.d/web.conf", "644", &more);
     let before = files(&machine);
-    let said = machine.ok(&format!("needless fix --pid {one} --set TZ={ZONE} --yes --restart"));
+    let said = machine.ok(&format!("needless fix --pid {one} --set TZ={ZONE} {YES} --restart"));
     for part in [
         "every program of the group both of supervisord",
         "restarted: supervisorctl update both\n",
@@ -177,7 +177,7 @@ fn fix_has_supervisord_update_a_program() {
     machine.ok("needless undo --last");
     same(&before, &files(&machine), "undo");
     // The program's own script removes it.
-    let done = machine.run(&format!("needless fix --pid {other} --set TZ={ZONE} --yes --restart"));
+    let done = machine.run(&format!("needless fix --pid {other} --set TZ={ZONE} {YES} --restart"));
     let said = format!("{}{}", stdout(&done), stderr(&done));
     assert_eq!(done.status.code(), Some(2), "{said}");
     assert!(said.contains("taken back, and restarted once more"), "{said}");
@@ -198,7 +198,7 @@ fn fix_reloads_a_pool_of_php_fpm() {
     let master = main();
     let worker = machine.pid_of("php-fpm: pool www *", "0");
     let before = files(&machine);
-    let said = machine.ok(&format!("needless fix --pid {worker} --set TZ={ZONE} --yes --restart"));
+    let said = machine.ok(&format!("needless fix --pid {worker} --set TZ={ZONE} {YES} --restart"));
     let reload = format!("reloaded: systemctl try-reload-or-restart {name}.service\n");
     assert!(said.contains("/fpm/pool.d/www.conf") && said.contains(&reload), "{said}");
     assert!(said.contains(&format!("in force: TZ={ZONE} in php-fpm")), "{said}");
@@ -209,7 +209,7 @@ fn fix_reloads_a_pool_of_php_fpm() {
     same(&before, &files(&machine), "undo");
     // Written without a reload: the look says what is missing, and sees it afterwards.
     let worker = machine.pid_of("php-fpm: pool www *", "0");
-    let said = machine.ok(&format!("needless fix --pid {worker} --set TZ=Asia/Seoul --yes"));
+    let said = machine.ok(&format!("needless fix --pid {worker} --set TZ=Asia/Seoul {YES}"));
     assert!(made(&said) != id && said.contains("written, not in force: restart:"), "{said}");
     let check = format!("needless fix --check {}", made(&said));
     let done = machine.run(&check);
@@ -223,7 +223,7 @@ fn fix_reloads_a_pool_of_php_fpm() {
     machine.ok("needless undo --last");
     // The master's own variables come from the unit, and a reload does not change them.
     let said =
-        machine.ok(&format!("needless fix --pid {} --set TZ={ZONE} --yes --restart", master));
+        machine.ok(&format!("needless fix --pid {} --set TZ={ZONE} {YES} --restart", master));
     assert!(said.contains(&format!("restarted: systemctl restart {name}.service")), "{said}");
     assert!(main() != master, "{said}");
     let workers = "Its workers do not get it: php-fpm clears their environment (clear_env). For these: --in /etc/php/";
@@ -245,17 +245,17 @@ fn fix_takes_back_what_a_broken_pool_does_not_let_php_fpm_read(machine: &Machine
     let dir = machine.ok("dirname /etc/php/*/fpm/pool.d/www.conf");
     machine.write(&format!("{}/broken.conf", dir.trim()), "644", "[broken]\nuser = www-data\n");
     let (before, master) = (files(machine), main());
-    let done = machine.run(&format!("needless fix --pid {worker} --set TZ={ZONE} --yes --restart"));
+    let done = machine.run(&format!("needless fix --pid {worker} --set TZ={ZONE} {YES} --restart"));
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
     assert!(stderr(&done).contains("; taken back"), "{}", stderr(&done));
     same(&before, &files(machine), "a broken pool");
     // The same where the file says it already.
     machine.ok(&format!(
-        "cd {}; mv broken.conf /run; needless fix --pid {worker} --set TZ={ZONE} --yes; mv /run/broken.conf .",
+        "cd {}; mv broken.conf /run; needless fix --pid {worker} --set TZ={ZONE} {YES}; mv /run/broken.conf .",
         dir.trim()
     ));
-    let done = machine.run(&format!("needless fix --pid {worker} --set TZ={ZONE} --yes --restart"));
+    let done = machine.run(&format!("needless fix --pid {worker} --set TZ={ZONE} {YES} --restart"));
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     assert!(stderr(&done).contains("refuses its configuration"), "{}", stderr(&done));
     machine.ok("needless undo");
@@ -287,7 +287,7 @@ fn fix_takes_back_what_a_unit_does_not_survive() {
         machine.ok(&format!("systemctl daemon-reload; systemctl start {name}"));
         machine.pid_of(&format!("{WORDS} {name}"), "0");
         let before = files(&machine);
-        let fix = format!("needless fix --unit {name} --set TZ={ZONE} --yes --restart --for 2s");
+        let fix = format!("needless fix --unit {name} --set TZ={ZONE} {YES} --restart --for 2s");
         let done = machine.run(&fix);
         let said = stderr(&done);
         assert_eq!(done.status.code(), Some(2), "{name}: {} {said}", stdout(&done));
@@ -309,7 +309,7 @@ fn prove_proves_a_fix_of_a_unit() {
     machine.ok("needless prove --unit probe --for 3s --save-before /run/before.json");
     let unchanged = machine.run("needless prove --unit probe --for 3s --before /run/before.json");
     assert_eq!(unchanged.status.code(), Some(1), "{}", stdout(&unchanged));
-    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
+    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} {YES} --restart"));
     machine.pid_of(&format!("{WORDS} unit"), "0");
     let proof = machine.ok("needless prove --unit probe --for 3s --before /run/before.json");
     assert!(proof.starts_with("needless prove: proven"), "{proof}");
@@ -322,7 +322,7 @@ fn fix_check_looks_into_the_process() {
     let Some(machine) = machine("") else { return };
     start_unit(&machine, SERVICE);
     let before = files(&machine);
-    let fix = format!("needless fix --unit probe --set TZ={ZONE} --yes");
+    let fix = format!("needless fix --unit probe --set TZ={ZONE} {YES}");
     let check = |id: &str, status: i32| {
         let said = machine.all(&format!("needless fix --check {id}"));
         assert!(said.ends_with(&format!("rc {status}")), "{said}");
@@ -381,7 +381,7 @@ fn fix_changes_a_pool_of_php_fpm_that_was_started_by_hand() {
         "{story}"
     );
     let before = files(&machine);
-    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} {YES}"));
     assert!(
         fixed.contains("/fpm/pool.d/www.conf") && fixed.contains("+env[TZ] = \"Asia/Tokyo\""),
         "{fixed}"

@@ -24,7 +24,7 @@ fn fix_shows_no_secret_beside_a_change() {
             "--set API_TOKEN=Zq8hunter",
             "--set DATABASE=pg://me:Zq8hunter@host",
         ] {
-            let done = format!("needless fix --in {file} {change} --yes 2>&1");
+            let done = format!("needless fix --in {file} {change} {YES} 2>&1");
             let fixed = machine.ok(&done);
             assert!(fixed.contains("@@ -") && fixed.contains(file), "{fixed}");
             assert!(!fixed.contains("hunter"), "{fixed}");

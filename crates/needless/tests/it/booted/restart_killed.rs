@@ -21,7 +21,7 @@ struct Scene {
 }
 
 /// Counting calls is left out: it changes nothing, and loads its programs with thousands of calls.
-const FIX: &str = "setpriv --bounding-set -bpf,-perfmon,-sys_admin --inh-caps -bpf,-perfmon,-sys_admin needless fix --unit probe --set TZ=Asia/Tokyo --yes --restart";
+const FIX: &str = "setpriv --bounding-set -bpf,-perfmon,-sys_admin --inh-caps -bpf,-perfmon,-sys_admin needless fix --unit probe --set TZ=Asia/Tokyo --yes --times-change --restart";
 const CHECK: &str = "setpriv --bounding-set -bpf,-perfmon,-sys_admin --inh-caps -bpf,-perfmon,-sys_admin needless fix --check 1";
 
 const SCENES: [Scene; 4] = [
@@ -42,7 +42,7 @@ const SCENES: [Scene; 4] = [
     Scene {
         name: "undo",
         exec: "/usr/local/bin/probe unit",
-        before: &["needless fix --unit probe --set TZ=Asia/Tokyo --yes"],
+        before: &["needless fix --unit probe --set TZ=Asia/Tokyo --yes --times-change"],
         command: "needless undo",
         from: "undoing",
     },
@@ -50,7 +50,7 @@ const SCENES: [Scene; 4] = [
         name: "undo of a change on trial",
         exec: "/usr/local/bin/probe unit",
         before: &[
-            "needless fix --unit probe --set TZ=Asia/Tokyo --yes",
+            "needless fix --unit probe --set TZ=Asia/Tokyo --yes --times-change",
             "systemctl restart probe; touch /var/lib/needless/journal/1/on-trial",
         ],
         command: "needless undo",

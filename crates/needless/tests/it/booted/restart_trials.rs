@@ -9,7 +9,7 @@ use crate::common::*;
 fn killed_on_trial(machine: &Machine) -> String {
     let old = start_unit(machine, &format!("{SERVICE}ExecStartPre=/bin/sleep 2\n"));
     machine.ok(&format!(
-        "needless fix --unit probe --set TZ={ZONE} --yes --restart >/run/out 2>&1 & p=$!
+        "needless fix --unit probe --set TZ={ZONE} {YES} --restart >/run/out 2>&1 & p=$!
          until ls /var/lib/needless/journal/*/on-trial >/dev/null 2>&1; do sleep 0.05; done
          until [ \"$(systemctl show -p SubState --value probe)\" = start-pre ]; do sleep 0.05; done
          kill -9 $p"
@@ -63,7 +63,7 @@ fn undo_starts_no_unit_that_was_stopped() {
 fn next_run_reloads_systemd_after_a_kill() {
     let Some(machine) = machine("") else { return };
     start_unit(&machine, SERVICE);
-    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes"));
+    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} {YES}"));
     let stale = || machine.ok("systemctl show -p NeedDaemonReload --value probe").trim() == "yes";
     let last = "$(ls -d /var/lib/needless/journal/[0-9]* | sort -V | tail -n 1)";
     // systemd compares times, whose granularity is a tick of the kernel: each is later than the one before.
@@ -96,7 +96,7 @@ fn next_run_reloads_systemd_after_a_kill() {
 fn undo_names_the_process_that_keeps_the_value() {
     let Some(machine) = machine("") else { return };
     start_unit(&machine, SERVICE);
-    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
+    machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} {YES} --restart"));
     let pid = machine.main_of("probe");
     let keeps = format!(
         "perl[{pid}] still has TZ={ZONE}: `systemctl restart probe.service` gives it what the files say now\n"
@@ -105,10 +105,10 @@ fn undo_names_the_process_that_keeps_the_value() {
     assert!(said.ends_with(&keeps), "{said}");
     // It never got it.
     machine
-        .ok(&format!("systemctl restart probe; needless fix --unit probe --set TZ={ZONE} --yes"));
+        .ok(&format!("systemctl restart probe; needless fix --unit probe --set TZ={ZONE} {YES}"));
     let said = machine.ok("needless undo");
     assert!(said.starts_with("taken back: ") && said.lines().count() == 1, "{said}");
-    machine.ok("needless fix --in /etc/environment --set TZ=UTC --yes");
+    machine.ok("needless fix --in /etc/environment --set TZ=UTC --yes --times-change");
     let said = machine.ok("needless undo");
     assert!(
         said.ends_with("processes that run keep the value until they are restarted\n"),
@@ -119,7 +119,8 @@ fn undo_names_the_process_that_keeps_the_value() {
 #[test]
 fn fix_says_that_there_is_nothing_to_restart() {
     let Some(machine) = machine("") else { return };
-    let said = machine.ok("needless fix --in /etc/environment --set TZ=UTC --yes --restart");
+    let said = machine
+        .ok("needless fix --in /etc/environment --set TZ=UTC --yes --times-change --restart");
     let last = "nothing to restart: no program is known that reads it again; `needless origin TZ PID` looks at a process\n";
     assert!(said.ends_with(last), "{said}");
     let said =
@@ -166,7 +167,7 @@ fn fix_refuses_names_that_are_not_those_of_one_service() {
     for (name, why) in NO_SERVICES {
         for option in ["--unit", "--user-unit"] {
             let said = machine
-                .all(&format!("needless fix {option} '{name}' --set TZ={ZONE} --yes --restart"));
+                .all(&format!("needless fix {option} '{name}' --set TZ={ZONE} {YES} --restart"));
             assert!(said.starts_with("needless: ") && said.contains(why), "{name}: {said}");
             assert!(said.ends_with("\nrc 2") && said.lines().count() == 2, "{name}: {said}");
         }
@@ -177,7 +178,7 @@ fn fix_refuses_names_that_are_not_those_of_one_service() {
         "exec perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(\"/run/p\"); sleep 999'",
     ));
     let pid = machine.pid_of(&format!("{WORDS} sock"), "0");
-    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart"));
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} {YES} --restart"));
     for part in [
         "/etc/systemd/system/p@.service.d/zz-needless.conf",
         "caveat   Each connection starts an instance",
@@ -208,7 +209,7 @@ fn fix_starts_no_unit_that_does_not_run() {
     start_unit(&machine, SERVICE);
     machine.ok("systemctl stop probe; systemctl start once");
     let fix = |name: &str| {
-        machine.ok(&format!("needless fix --unit {name} --set TZ={ZONE} --yes --restart"))
+        machine.ok(&format!("needless fix --unit {name} --set TZ={ZONE} {YES} --restart"))
     };
     for name in ["probe", "once"] {
         for again in [false, true] {
@@ -231,7 +232,7 @@ fn fix_starts_no_unit_that_does_not_run() {
         "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/local/bin/once\n",
     );
     machine.ok("systemctl daemon-reload; systemctl restart once; rm /run/ran");
-    let said = machine.all(&format!("needless fix --unit once --set TZ={ZONE} --yes --restart"));
+    let said = machine.all(&format!("needless fix --unit once --set TZ={ZONE} {YES} --restart"));
     assert!(said.contains("caveat   Restarting once.service runs its command once more"), "{said}");
     assert_eq!(machine.ok("cat /run/ran"), format!("{ZONE}\n"));
 }
@@ -245,7 +246,7 @@ fn fix_warns_of_a_secret_in_a_file_that_all_can_read() {
     let caveat = format!("caveat   Every user can read {DROP_IN}");
     assert!(said.contains(&caveat), "{said}");
     machine.ok("needless undo");
-    let said = machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} --yes"));
+    let said = machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} {YES}"));
     assert!(!said.contains("can read"), "{said}");
     machine.ok("needless undo");
     machine.write("/etc/probe.env", "600", "API_TOKEN=x\n");
@@ -274,7 +275,7 @@ fn fix_leaves_a_drop_in_that_was_changed_meanwhile() {
     );
     machine.write("/usr/local/bin/meddles", "755", &meddles);
     start_unit(&machine, "[Service]\nExecStart=/usr/local/bin/meddles\n");
-    let said = machine.all(&format!("needless fix --unit probe --set TZ={ZONE} --yes --restart"));
+    let said = machine.all(&format!("needless fix --unit probe --set TZ={ZONE} {YES} --restart"));
     for part in [
         "probe.service does not run with it; not taken back: ",
         "zz-needless.conf: it has changed since",
@@ -284,12 +285,13 @@ fn fix_leaves_a_drop_in_that_was_changed_meanwhile() {
     assert!(said.ends_with("rc 2"), "{said}");
     assert!(machine.ok(&format!("cat {DROP_IN}")).ends_with("# mine\n"));
     // Said once: what follows does not look again.
-    let said = machine.all("needless fix --in /etc/environment --set TZ=UTC --yes");
+    let said = machine.all("needless fix --in /etc/environment --set TZ=UTC --yes --times-change");
     assert!(said.starts_with("TZ=UTC in /etc/environment") && said.ends_with("rc 0"), "{said}");
     // Killed before it could say that: the next run does.
     machine.ok(&format!("rm {DROP_IN}; cd /var/lib/needless/journal; touch $(ls | sort -n | tail -n 2 | head -n 1)/on-trial"));
-    let said = machine.all("needless fix --in /etc/environment --set TZ=Asia/Seoul --yes");
+    let said =
+        machine.all("needless fix --in /etc/environment --set TZ=Asia/Seoul --yes --times-change");
     assert!(said.contains("probe.service does not run with it; not taken back: "), "{said}");
-    let said = machine.all("needless fix --in /etc/environment --set TZ=UTC --yes");
+    let said = machine.all("needless fix --in /etc/environment --set TZ=UTC --yes --times-change");
     assert!(said.starts_with("TZ=UTC in /etc/environment"), "{said}");
 }

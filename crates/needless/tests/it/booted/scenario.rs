@@ -239,7 +239,7 @@ impl Scenario<'_> {
         let command = format!("{} needless fix", self.user);
         let options = self.with_name(self.fix).replace("PID", &before.pid);
         let fix = format!("{command} {options} --set TZ={ZONE}");
-        let done = machine.run(&format!("{fix} --yes"));
+        let done = machine.run(&format!("{fix} {YES}"));
         let (status, lines) = (done.status.code(), stderr(&done));
         let said = format!("{}{lines}", stdout(&done));
         for part in self.says {
@@ -290,7 +290,7 @@ impl Scenario<'_> {
         let restarts = options.contains("--restart");
         let in_force = format!("in force: TZ={ZONE} in {}", self.program);
         assert_eq!(said.contains(&in_force), restarts, "{name}: {said}");
-        let fix = format!("{user} needless fix {options} --set TZ={ZONE} --yes");
+        let fix = format!("{user} needless fix {options} --set TZ={ZONE} {YES}");
         // A process that has ended is no subject.
         if !(restarts && options.contains(&before.pid)) {
             let again = machine.ok(&fix);
@@ -332,7 +332,7 @@ impl Scenario<'_> {
         machine.write(&place, mode, &as_said(text, said));
         let restarts = options.contains("--restart");
         let again =
-            machine.ok(&format!("{} needless fix {options} --set TZ={ZONE} --yes", self.user));
+            machine.ok(&format!("{} needless fix {options} --set TZ={ZONE} {YES}", self.user));
         let is = ["already so", "written, not in force", "in force: "];
         assert!(is.iter().any(|is| again.contains(is)), "{name}: {again}");
         let in_force = format!("in force: TZ={ZONE} in {}", self.program);

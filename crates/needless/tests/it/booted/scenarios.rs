@@ -5,6 +5,7 @@ mod caveats;
 mod containers;
 mod daemons;
 mod files;
+mod local_times;
 mod own_environments;
 mod readers;
 mod sessions;

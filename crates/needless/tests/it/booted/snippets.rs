@@ -101,7 +101,7 @@ fn ansible_writes_the_lines_that_fix_writes() {
         machine
             .ok(&format!("needless fix --in {file} {change} --format ansible >>/root/play.yaml"));
         if before.contains("managed") {
-            let refused = machine.run(&format!("needless fix --in {file} {change} --yes"));
+            let refused = machine.run(&format!("needless fix --in {file} {change} {YES}"));
             assert!(
                 stderr(&refused).contains("--format ansible prints it"),
                 "{}",
@@ -112,7 +112,7 @@ fn ansible_writes_the_lines_that_fix_writes() {
         }
         // As `fix` does it, and back.
         machine.ok(&format!(
-            "needless fix --in {file} {change} --yes && grep -v '^# Set by .needless' {file} >{file}.fixed; \
+            "needless fix --in {file} {change} {YES} && grep -v '^# Set by .needless' {file} >{file}.fixed; \
              needless undo; true"
         ));
     }

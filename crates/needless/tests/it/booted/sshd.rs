@@ -132,7 +132,7 @@ fn fix_changes_the_first_set_env_line(machine: &Machine) {
         assert!(story.contains(part), "{part}: {story}");
     }
     let before = files(machine);
-    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} {YES}"));
     assert!(fixed.contains("+SetEnv \"… TZ=Asia/Tokyo"), "{fixed}");
     reload(machine);
     assert_eq!(machine.ok(&format!("{SSH} 'echo $TZ $A'")), "Asia/Tokyo 1 2\n");
@@ -159,11 +159,11 @@ fn fix_asks_sshd_and_takes_back_what_it_does_not_use(machine: &Machine) {
     machine.ok("printf 'Match all\\n  SetEnv TZ=UTC\\n' >>/etc/ssh/sshd_config");
     let before = files(machine);
     let drop_in = "/etc/ssh/sshd_config.d/zz-needless.conf";
-    let done = machine.run(&format!("needless fix --in {drop_in} --set TZ={ZONE} --yes"));
+    let done = machine.run(&format!("needless fix --in {drop_in} --set TZ={ZONE} {YES}"));
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     assert!(stderr(&done).contains("sshd still uses another TZ"), "{}", stderr(&done));
     same(&before, &files(machine), "sshd");
-    let done = machine.run(&format!("needless fix --in {drop_in} --set 'TZ=a\tb' --yes"));
+    let done = machine.run(&format!("needless fix --in {drop_in} --set 'TZ=a\tb' {YES}"));
     assert!(stderr(&done).contains("control characters"), "{}", stderr(&done));
     machine.ok("sed -i '/^Match all/,$d' /etc/ssh/sshd_config");
     let read = format!("kill -HUP $(cat /run/sshd.pid); {LISTENS}; {SSH} env | grep ^X=");
@@ -195,7 +195,7 @@ fn fix_changes_the_match_that_fits(machine: &Machine) {
         assert!(story.contains(part), "{part:?} in {story}");
     }
     let before = files(machine);
-    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    let fixed = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} {YES}"));
     assert!(fixed.contains("every session that this Match fits"), "{fixed}");
     reload(machine);
     assert_eq!(machine.ok(&format!("{SSH} 'echo $TZ $A $B'")), format!("{ZONE} 2\n"));
@@ -208,14 +208,14 @@ fn fix_changes_the_match_that_fits(machine: &Machine) {
     let text = "SetEnv TZ=UTC A=1\nMatch User nobody\n  X11Forwarding no\n";
     machine.write(CONFIG, "644", text);
     let change = "needless fix --in /etc/ssh/sshd_config --part 'Match User nobody'";
-    machine.ok(&format!("{change} --set TZ={ZONE} --yes"));
+    machine.ok(&format!("{change} --set TZ={ZONE} {YES}"));
     assert_eq!(sets(machine, "nobody"), format!("TZ={ZONE}\nA=1\n"));
     assert_eq!(sets(machine, "root"), "TZ=UTC\nA=1\n");
     machine.ok("needless undo");
     // An earlier Match has the last word: sshd is asked, and the change is taken back.
     let text = "Match all\n  SetEnv TZ=UTC\nMatch User nobody\n  SetEnv TZ=Asia/Seoul\n";
     machine.write(CONFIG, "644", text);
-    let done = machine.run(&format!("{change} --set TZ={ZONE} --yes"));
+    let done = machine.run(&format!("{change} --set TZ={ZONE} {YES}"));
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     assert!(stderr(&done).contains("sshd still uses another TZ"), "{}", stderr(&done));
     assert_eq!(machine.ok("cat /etc/ssh/sshd_config"), text);
@@ -237,7 +237,7 @@ fn fix_changes_the_files_of_the_user(machine: &Machine) {
     ] {
         assert!(story.contains(part), "{part:?} in {story}");
     }
-    let fix = format!("--set TZ={ZONE} --yes");
+    let fix = format!("--set TZ={ZONE} {YES}");
     let before = files(machine);
     let refused = machine.run(&format!("needless fix --pid {pid} {fix}"));
     let said = stderr(&refused);
@@ -295,7 +295,7 @@ fn fix_check_looks_at_the_next_session() {
         ("", "written, not in force: `systemctl reload ssh.service`: "),
         ("--restart", "reloaded: systemctl reload ssh.service; "),
     ] {
-        let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes {restart}"));
+        let said = machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} {YES} {restart}"));
         let check = format!("needless fix --check {}", made(&said));
         let last = format!("{begin}the next session has it; then `{check}` looks\n");
         assert!(said.ends_with(&last), "{said}");
@@ -307,7 +307,7 @@ fn fix_check_looks_at_the_next_session() {
         );
         assert_eq!(said, pending);
         let again =
-            machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} --yes {restart}"));
+            machine.ok(&format!("needless fix --pid {pid} --set TZ={ZONE} {YES} {restart}"));
         assert!(
             again.contains("already so: ") && again.ends_with(": the next session has it\n"),
             "{again}"

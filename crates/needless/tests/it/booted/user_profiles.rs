@@ -64,7 +64,7 @@ fn fix_changes_the_strongest_line(machine: &Machine) {
     let pid = find("0");
     let story = machine.ok(&format!("{BOB} needless origin TZ {pid}"));
     assert!(story.contains("TZ is Europe/Rome") && !story.contains("started by bash"), "{story}");
-    let fixed = machine.ok(&format!("{BOB} needless fix --pid {pid} --set TZ={ZONE} --yes"));
+    let fixed = machine.ok(&format!("{BOB} needless fix --pid {pid} --set TZ={ZONE} {YES}"));
     assert!(fixed.contains(&place), "{fixed}");
     let last = machine.ok(&format!("tail -n 1 {place}"));
     assert_eq!(last, format!("export TZ={ZONE}   # keep this\n"));
@@ -73,7 +73,7 @@ fn fix_changes_the_strongest_line(machine: &Machine) {
     let fresh = find(&pid);
     assert_eq!(machine.zone(&fresh).as_deref(), Some(ZONE));
     // Root does not write into a user's files.
-    let refused = machine.run(&format!("needless fix --pid {fresh} --set TZ=UTC --yes"));
+    let refused = machine.run(&format!("needless fix --pid {fresh} --set TZ=UTC {YES}"));
     assert!(stderr(&refused).contains("belongs to user"), "{}", stderr(&refused));
     machine.ok(&format!("{BOB} needless undo"));
 }
@@ -89,7 +89,7 @@ fn fix_refuses_files_that_would_hide_others(machine: &Machine) {
         (".bashrc", ".bash_aliases, which has `exec` in it"),
     ] {
         let done =
-            machine.run(&format!("{BOB} needless fix --in {HOME}/{file} --set TZ=UTC --yes"));
+            machine.run(&format!("{BOB} needless fix --in {HOME}/{file} --set TZ=UTC {YES}"));
         assert_eq!(done.status.code(), Some(2), "{file}: {}", stdout(&done));
         assert!(stderr(&done).contains(why), "{file}: {}", stderr(&done));
     }

@@ -247,7 +247,7 @@ fn fix_refuses_a_unit_that_is_stopped_and_removes_it(machine: &Machine) {
     bob_ok(machine, "systemctl --user stop probe");
     let before = configuration(machine);
     let done =
-        bob(machine, &format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart"));
+        bob(machine, &format!("needless fix --user-unit probe --set TZ={ZONE} {YES} --restart"));
     assert_eq!(done.status.code(), Some(2), "{}", stdout(&done));
     let by_hand = "probe.service:2 removes it (`env -u`), after systemd: change it there by hand";
     assert!(stderr(&done).contains(by_hand), "{}", stderr(&done));
@@ -261,7 +261,7 @@ fn fix_gives_a_transient_unit_the_variables_of_the_users_systemd(machine: &Machi
     let before = configuration(machine);
     bob_ok(machine, start);
     let pid = machine.pid_of(&format!("{WORDS} job"), "0");
-    let fix = format!("needless fix --pid {pid} --set TZ={ZONE} --yes --restart");
+    let fix = format!("needless fix --pid {pid} --set TZ={ZONE} {YES} --restart");
     let said = bob_ok(machine, &fix);
     let file = format!("{HOME}/.config/environment.d/zz-needless.conf");
     assert!(said.contains(&file), "{said}");
@@ -286,7 +286,7 @@ fn fix_changes_a_unit_of_a_user_by_name_and_by_process() {
     let pid = unit(&machine, "/usr/local/bin/probe mine");
     assert!(calls(&machine, &pid) > 0);
     let (before, etc) = (configuration(&machine), files_in(&machine, "etc"));
-    let fix = format!("needless fix --user-unit probe --set TZ={ZONE} --yes --restart");
+    let fix = format!("needless fix --user-unit probe --set TZ={ZONE} {YES} --restart");
     let said = bob_ok(&machine, &fix);
     let drop_in = format!("{UNITS}/probe.service.d/zz-needless.conf");
     for part in [
@@ -312,12 +312,12 @@ fn fix_changes_a_unit_of_a_user_by_name_and_by_process() {
     bob_ok(&machine, "systemctl --user restart probe");
     let pid = machine.pid_of(&format!("{WORDS} mine"), &fresh);
     let bare = "env -u XDG_RUNTIME_DIR needless fix";
-    let said = bob_ok(&machine, &format!("{bare} --pid {pid} --set TZ={ZONE} --yes --restart"));
+    let said = bob_ok(&machine, &format!("{bare} --pid {pid} --set TZ={ZONE} {YES} --restart"));
     assert!(said.contains(&drop_in) && said.contains("in force: "), "{said}");
     bob_ok(&machine, "needless undo");
     // One that does not run.
     bob_ok(&machine, "systemctl --user stop probe");
-    let said = bob_ok(&machine, &format!("needless fix --user-unit probe --set TZ={ZONE} --yes"));
+    let said = bob_ok(&machine, &format!("needless fix --user-unit probe --set TZ={ZONE} {YES}"));
     assert!(said.contains(&drop_in) && said.contains("probe.service does not run"), "{said}");
     let story = flat(&bob_ok(&machine, asked));
     let says =
@@ -333,7 +333,7 @@ fn fix_changes_a_unit_of_a_user_by_name_and_by_process() {
     let boxed = "[Service]\nExecStart=/usr/bin/podman run --rm image\n";
     machine.write(&format!("{UNITS}/boxed.service"), "644", boxed);
     bob_ok(&machine, "systemctl --user daemon-reload");
-    let done = bob(&machine, &format!("needless fix --user-unit boxed --set TZ={ZONE} --yes"));
+    let done = bob(&machine, &format!("needless fix --user-unit boxed --set TZ={ZONE} {YES}"));
     let says = "boxed.service:2 starts a container, which gets only what is said there";
     assert!(stderr(&done).contains(says), "{}", stderr(&done));
     assert_eq!(files_in(&machine, "etc"), etc, "nothing of the system has changed");

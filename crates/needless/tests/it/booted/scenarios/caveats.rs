@@ -28,7 +28,7 @@ fn fix_says_what_a_change_of_a_unit_means_for_others() {
          chown -R daemon:daemon /var/spool/cron/at*; chmod 1770 /var/spool/cron/at*");
     let before = files(&machine);
     let asked = |unit: &str, more: &str| {
-        machine.all(&format!("needless fix --unit {unit} --set TZ={ZONE} --yes {more}"))
+        machine.all(&format!("needless fix --unit {unit} --set TZ={ZONE} {YES} {more}"))
     };
     let mut seen = 0;
     for (unit, says) in [

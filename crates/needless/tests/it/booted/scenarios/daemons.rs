@@ -126,7 +126,7 @@ fn php_fpm(machine: &Machine) -> Option<String> {
 /// Nothing of the unit `postfix` itself runs.
 fn fix_says_that_a_unit_only_starts_others(machine: &Machine) {
     let before = files(machine);
-    let said = machine.ok(&format!("systemctl start postfix; needless fix --unit postfix --set TZ={ZONE} --yes --restart 2>&1 || echo rc $?"));
+    let said = machine.ok(&format!("systemctl start postfix; needless fix --unit postfix --set TZ={ZONE} {YES} --restart 2>&1 || echo rc $?"));
     assert!(
         said.contains("postfix.service is active and runs no process")
             && said.contains("postfix@-.service"),

@@ -106,7 +106,7 @@ fn fix_refuses_files_that_it_must_not_change() {
         machine.ok(&format!("mkdir -p /var/lib/needless; {prepare}"));
         let zone = if change.contains("--set") { "" } else { &format!("--set TZ={ZONE}") };
         let before = files(&machine);
-        let (printed, status) = said(&machine, &format!("needless fix {change} {zone} --yes"));
+        let (printed, status) = said(&machine, &format!("needless fix {change} {zone} {YES}"));
         let after = files(&machine);
         machine.ok(clear);
         assert_eq!(status, Some(2), "{name}: {printed}");
@@ -180,10 +180,10 @@ fn twelve_changes(machine: &Machine, before: &str) {
 
 /// Each change is made once, or refused whole; and all are taken back.
 fn ten_at_once(machine: &Machine) {
-    let script = "for at in 0 1 2 3 4 0 1 2 3 4; do needless fix --unit u$at --set TZ=Asia/Tokyo --yes & done; wait";
+    let script = "for at in 0 1 2 3 4 0 1 2 3 4; do needless fix --unit u$at --set TZ=Asia/Tokyo --yes --times-change & done; wait";
     machine.run(script);
     for at in 0..5 {
-        machine.ok(&format!("needless fix --unit u{at} --set TZ=Asia/Tokyo --yes; grep -c TZ=Asia/Tokyo /etc/systemd/system/u{at}.service.d/zz-needless.conf"));
+        machine.ok(&format!("needless fix --unit u{at} --set TZ=Asia/Tokyo {YES}; grep -c TZ=Asia/Tokyo /etc/systemd/system/u{at}.service.d/zz-needless.conf"));
     }
     for _ in 0..5 {
         machine.ok("needless undo --last");

@@ -253,7 +253,7 @@ fn fix_restarts_what_was_written_before(machine: &Machine) {
     machine.ok("rc-service probed start");
     let words = format!("{WORDS} probed");
     let pid = machine.pid_of(&words, "0");
-    let fix = format!("needless fix --pid {pid} --set TZ={ZONE} --yes");
+    let fix = format!("needless fix --pid {pid} --set TZ={ZONE} {YES}");
     let looks = "not looked at: `needless origin TZ PID` looks at a process\n";
     let said = machine.ok(&fix);
     assert!(said.ends_with(&format!("written, {looks}")), "{said}");
