@@ -1,6 +1,6 @@
 //! Changes of files below a folder, for the test that kills them at each of their system calls.
 //!
-//! `change ROOT STATE apply|formats|undo|undo-two|recover`
+//! `change ROOT STATE apply|formats|foreign|undo|undo-two|undo-merged|recover`
 
 use needless_environment::{Edit, EnvironmentError, FileAttributes, FileChange, Journal, PLACES};
 use std::path::Path;
@@ -47,6 +47,17 @@ fn main() -> Result<(), EnvironmentError> {
                 about: FileAttributes::link(),
             });
             journal.apply("TZ=UTC in several", &files, Vec::new()).map(|_| ())
+        }
+        // Others write, too, without a journal.
+        "foreign" => {
+            let path = Path::new(root).join("etc/environment");
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            std::fs::write(&path, format!("B=2\n{text}C=3\n")).map_err(|why| why.to_string().into())
+        }
+        "undo-merged" => {
+            let id = journal.last()?;
+            let plan = journal.merge(id)?.ok_or("nothing to merge")?;
+            journal.undo_merged(id, &plan.files, false).map(|_| ())
         }
         "undo" => journal.undo(journal.last()?).map(|_| ()),
         "undo-two" => {

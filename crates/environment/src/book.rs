@@ -53,7 +53,8 @@ const TRAPS: &str = "\nTraps:\n\n\
      * Below a `Match` that fits a session, the first `SetEnv` takes the place of the one for every session, with all \
      that it sets: `origin` asks sshd about the session, and `fix` changes that line (`--part \"Match User joe\"`). \
      What a key, `~/.ssh/environment` or the client sets is changed there: of a key by hand.\n\
-     * A transient unit (`systemd-run`) gets no drop-in, which would stay when the unit is gone.\n\
+     * A transient unit (`systemd-run`) gets no drop-in, which would stay when the unit is gone. That of a unit in \
+     `/run/systemd/system` is there as well.\n\
      * Which values of a Helm chart become variables, its templates decide: a block for variables (`env`, \
      `extraEnv`, `extraEnvVars` …) is found where it exists, as a list or a mapping. Several blocks are named by \
      their keys: `--part web.env`.\n\
@@ -65,11 +66,16 @@ const TRAPS: &str = "\nTraps:\n\n\
      * A container of a manifest with several objects is named `KIND/OBJECT/NAME` if its name is not unique. What \
      a service of a compose file takes from an anchor (`<<: *base`) is changed for that service alone, or not at \
      all.\n\
-     * A variable at the top of a workflow or a pipeline reaches each of its jobs, except where a job or a step sets it: \
-     `--part JOB` is about one job. Files with anchors are not understood.\n\
      * pam_env joins a line that ends in a backslash with the next one, takes the CR of a line end for a part of the \
      value, and reads nothing behind a line of more than 8190 bytes: `fix` refuses such a `/etc/environment`. cron \
      cuts a line that sets a variable after 998 bytes.\n\
+     * A variable at the top of a workflow or a pipeline reaches each of its jobs, except where a job or a step sets it, or what \
+     a job extends, or a rule of the workflow: `--part JOB` is about one job. A job of GitHub that calls another workflow gets \
+     nothing from here. Files with anchors are not understood.\n\
+     * Where the command of an image, a service or a container sets the variable itself (`env TZ=… prog`), that is stronger than \
+     everything around it: `fix` refuses, and names the line. `--part STAGE` is about one stage of a Dockerfile.\n\
+     * A script that goes on while its programs run (without `exec`) is changed only in a line that sets the variable for certain: \
+     alone, under no condition, with nothing before it that may end the script or change what the line means.\n\
      * A variable in a crontab counts for all jobs below it, and no line takes it away again. `fix` finds the \
      job by its command and changes what this job gets and nothing else: the line that sets it for this job \
      alone, or a line above the job and the old one again below it, or, where the jobs below have no value, \

@@ -88,7 +88,11 @@ pub fn plan(
     });
     let known = location.caveat.iter().cloned().chain(several.map(str::to_owned));
     let part = location.part.as_deref().map_or(String::new(), |part| format!(", {part}"));
-    let what = format!("{} in {path}{part}", label(variable, value));
+    let done = match value {
+        Some(_) if !place.holds_value => format!("{variable} let through"),
+        _ => label(variable, value),
+    };
+    let what = format!("{done} in {path}{part}");
     Ok(Plan {
         what,
         reach: readers::reach(location),
@@ -236,6 +240,7 @@ fn edited(
         return Ok((None, elsewhere));
     }
     check(place, path, &new)?;
+    let elsewhere = elsewhere.or_else(|| (place.caveat)(text, edit));
     let about = before
         .as_ref()
         .map_or_else(|| FileAttributes::new(place.mode), |before| before.about.clone());

@@ -334,6 +334,10 @@ impl Expected {
                 Some((.., Some(part))) if !self.is_unit() || self.runs() => {
                     format!("{unit} has no process for {part} now")
                 }
+                // A oneshot that has done its work.
+                _ if self.is_unit() && self.is_active() => {
+                    format!("{unit} is up ({}), and has no process now", self.show("SubState"))
+                }
                 _ => format!("{unit} does not run"),
             });
         };

@@ -9,6 +9,8 @@
 //! * `applied`: it is in effect;
 //! * `undoing` or `taking-back` without `undone`: it is being undone, and that is finished; after `taking-back` the
 //!   process is restarted as well, which was restarted with the change and did not get it;
+//! * with `N.found` and `N.merged`, others have changed file N since: it is then undone by writing the merged text over the
+//!   found one, where the lines of others stay;
 //! * `undone`, `rolled-back`: history;
 //! * `forgotten`: history, too; its files were left as they were;
 //! * `on-trial`: the process is restarted with it, and has not been looked at since;
@@ -20,6 +22,7 @@ mod entry;
 mod meta;
 mod recovery;
 mod store;
+mod three_way;
 mod undo;
 
 use crate::activation::Activation;

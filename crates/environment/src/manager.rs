@@ -1,6 +1,7 @@
 //! What systemd itself says of a unit and of the variables that it gives to all of them. It knows more than the files
 //! that are named after the unit: other names of it, generators, `systemctl set-environment`.
 
+use crate::places::systemd::words;
 use crate::running::{run_as, systemd_runs};
 use needless_host::Root;
 
@@ -25,6 +26,8 @@ pub(crate) struct LoadedUnit {
     pub drop_ins: Vec<String>,
     /// The files of `EnvironmentFile=`, specifiers expanded, patterns not.
     pub env_files: Vec<String>,
+    /// `Environment=` of all of them, as `NAME=VALUE`, specifiers expanded.
+    pub environment: Vec<String>,
     /// The script of which a generator made the unit.
     pub source: Option<String>,
     /// Whether a file was changed since systemd read it.
@@ -60,7 +63,8 @@ impl Manager {
         if !root.is_ours() || !systemd_runs() {
             return None;
         }
-        let fields = "FragmentPath,DropInPaths,EnvironmentFiles,SourcePath,NeedDaemonReload";
+        let fields =
+            "FragmentPath,DropInPaths,Environment,EnvironmentFiles,SourcePath,NeedDaemonReload";
         let unit = loaded(&self.systemctl(&["show", "-p", fields, "--", name])?);
         (!unit.fragment.is_empty()).then_some(unit)
     }
@@ -125,6 +129,7 @@ fn loaded(text: &str) -> LoadedUnit {
         match key {
             "FragmentPath" => unit.fragment = value.to_owned(),
             "DropInPaths" => unit.drop_ins = value.split(' ').map(str::to_owned).collect(),
+            "Environment" => unit.environment = words(value).unwrap_or_default(),
             "EnvironmentFiles" => {
                 let path = value.rsplit_once(" (ignore_errors=").map_or(value, |(path, _)| path);
                 unit.env_files.push(path.to_owned());
@@ -178,10 +183,11 @@ mod tests {
     #[test]
     fn answers_of_systemctl() {
         let text = "EnvironmentFiles=/etc/a b (ignore_errors=no)\nEnvironmentFiles=/etc/x/*.env (ignore_errors=yes)\n\
-                    FragmentPath=/lib/systemd/system/ssh.service\nSourcePath=\nNeedDaemonReload=no\n\
+                    FragmentPath=/lib/systemd/system/ssh.service\nEnvironment=TZ=a%b \"C=d e\"\nSourcePath=\nNeedDaemonReload=no\n\
                     DropInPaths=/etc/systemd/system/sshd.service.d/x.conf /run/y.conf\n";
         let unit = loaded(text);
         assert_eq!(unit.env_files, ["/etc/a b", "/etc/x/*.env"]);
+        assert_eq!(unit.environment, ["TZ=a%b", "C=d e"]);
         assert_eq!(unit.drop_ins, ["/etc/systemd/system/sshd.service.d/x.conf", "/run/y.conf"]);
         assert_eq!(
             (unit.fragment.as_str(), unit.source),

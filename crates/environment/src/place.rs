@@ -45,6 +45,8 @@ pub struct Place {
     /// The first line of a text, from 1, by which its reader takes variables from elsewhere for this part, and the word
     /// for that.
     pub(crate) elsewhere: FindElsewhere,
+    /// What to know before a change of a text is made.
+    pub(crate) caveat: fn(&str, &Edit<'_>) -> Option<String>,
     /// Whether the file with this path and text is of this kind.
     pub(crate) is_file: fn(&FilePath<'_>, &str) -> bool,
     /// Looks for the variable in all files of this kind.
@@ -143,6 +145,7 @@ pub(crate) const DEFAULT: Place = Place {
     has_parts: false,
     parts: |_| Vec::new(),
     elsewhere: |_, _| None,
+    caveat: |_, _| None,
     is_file: |_, _| false,
     scan: |_| (),
     locate: |_| Vec::new(),

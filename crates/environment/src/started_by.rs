@@ -335,7 +335,7 @@ pub(crate) fn whitelists(info: &ProcInfo, variable: &str) -> bool {
 }
 
 fn short(flag: &str, letter: char) -> bool {
-    !flag.starts_with("--") && flag.contains(letter)
+    flag.starts_with('-') && !flag.starts_with("--") && flag.contains(letter)
 }
 
 fn unit(me: &ProcInfo, above: &[ProcInfo], service: &Service) -> Option<StartedBy> {

@@ -119,6 +119,13 @@ pub(crate) fn read(root: &Root, name: &str, variable: &str, user: Option<&User>)
         };
         said.read(&file, &text, variable, &mut unit);
     }
+    // What it says of a line that has specifiers in it (`%I`) is what a process gets.
+    let expanded =
+        loaded.iter().filter(|loaded| !loaded.stale).flat_map(|loaded| &loaded.environment);
+    let mut expanded = expanded.filter_map(|pair| pair.strip_prefix(variable)?.strip_prefix('='));
+    if let (Some(last), Some(value)) = (said.set.last_mut(), expanded.next_back()) {
+        last.value = Some(value.to_owned());
+    }
     unit.settings.extend(said.passed.into_iter().chain(said.set));
     let env_files: Vec<String> = match loaded {
         Some(LoadedUnit { env_files, .. }) => env_files,

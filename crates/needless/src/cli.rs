@@ -200,7 +200,8 @@ pub(crate) enum Action {
     Fix(FixArgs),
     /// Take a change of `fix` back, byte for byte.
     ///
-    /// It is refused where the file was changed since. The changes are in a journal: in /var/lib/needless for root,
+    /// Where others have changed a file since, it shows what it would take out of it, asks, and keeps their lines; it is
+    /// refused where they touched the lines of the change. The changes are in a journal: in /var/lib/needless for root,
     /// else in $XDG_STATE_HOME/needless or ~/.local/state/needless. Exit status 0: done; 2: there is no such change,
     /// it was refused or could not be written, or a change in the journal cannot be read.
     #[command(after_long_help = examples::UNDO)]

@@ -3,12 +3,17 @@
 //! A change that cannot be finished now (a link on its way, a full disk) is reported each time, and does not block
 //! other changes.
 
-use super::{ChangeState, Journal, JournalEntry, Meta, MetaFile, Recovered, temporary};
+use super::{ChangeState, FileChange, Journal, JournalEntry, Meta, MetaFile, Recovered};
+use super::{sync_dir, temporary, write_out};
 use crate::crontab;
 use crate::disk::{FileAttributes, Modified};
 use crate::error::EnvironmentError;
 use std::fs;
 use std::path::Path;
+
+/// A file as an undo found it, where others have changed it since, and without our change.
+const FOUND: &str = "found";
+const MERGED: &str = "merged";
 
 impl Journal {
     /// Finishes what was begun and not finished.
@@ -61,15 +66,41 @@ impl Journal {
         self.mark(id, "rolled-back")
     }
 
-    /// Restores every file that has its new bytes; the others are unchanged, or another program has changed them
-    /// since.
+    /// Writes down what is merged, before the undo is marked as begun: a killed one is finished with these texts.
+    pub(super) fn keep(&self, id: u32, merged: &[Option<&FileChange>]) -> std::io::Result<()> {
+        let dir = self.store.folder(id);
+        for (at, file) in merged.iter().enumerate() {
+            let texts =
+                [(FOUND, file.map(|file| &file.before)), (MERGED, file.map(|file| &file.after))];
+            for (name, bytes) in texts {
+                let path = dir.join(format!("{at}.{name}"));
+                match bytes {
+                    Some(Some(bytes)) => write_out(&path, bytes)?,
+                    // Of an undo that was killed before it began.
+                    _ if path.exists() => fs::remove_file(&path)?,
+                    _ => {}
+                }
+            }
+        }
+        sync_dir(&dir)
+    }
+
+    /// Restores every file that has its new bytes, or those that were found when its undoing began; the others are
+    /// unchanged, or another program has changed them since.
     pub(super) fn restore(&self, id: u32, meta: &Meta) -> Result<(), EnvironmentError> {
         self.clean(id, meta);
         let times = self.times_to_put_back(id, meta);
         for (at, file) in meta.files.iter().enumerate() {
-            if self.now(file)? == self.store.blob(id, at, "after")? {
-                let before = self.store.blob(id, at, "before")?;
-                if file.existed && before.is_none() {
+            let found = self.store.blob(id, at, FOUND)?;
+            let merged = found.is_some();
+            let (now, then) = if merged {
+                (found, MERGED)
+            } else {
+                (self.store.blob(id, at, "after")?, "before")
+            };
+            if self.now(file)? == now {
+                let then = self.store.blob(id, at, then)?;
+                if (file.existed || merged) && then.is_none() {
                     return Err(format!(
                         "{}: the journal has lost its content from before change {id}; it is left as it is",
                         file.path
@@ -78,10 +109,13 @@ impl Journal {
                 }
                 // Permissions that somebody changed since are kept: they may have been narrowed.
                 let about = match self.check_again(file)? {
-                    Some(now) => FileAttributes { modified: file.about.modified, ..now },
+                    Some(now) => {
+                        let modified = file.about.modified.filter(|_| !merged);
+                        FileAttributes { modified, ..now }
+                    }
                     None => file.about.clone(),
                 };
-                self.put(id, at, file, &before, &about)?;
+                self.put(id, at, file, &then, &about)?;
             }
             for dir in file.made.iter().rev() {
                 self.disk.remove_empty_dir(dir);
@@ -146,7 +180,8 @@ impl Journal {
                 .map_err(|why| format!("{}: {why}", file.path).into()),
             (Some(bytes), None) => {
                 let temporary = temporary(id, at);
-                let new = !file.existed || !file.remains;
+                let new = (!file.existed || !file.remains)
+                    && !self.store.has(id, &format!("{at}.{FOUND}"));
                 self.disk.write(&file.path, bytes, about, &temporary, new)
             }
         }

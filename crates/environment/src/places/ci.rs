@@ -59,6 +59,12 @@ struct Service {
     jobs: fn(&Yaml<'_>, Id) -> Vec<(Id, Id)>,
     /// Whether `$` begins something that is replaced; `$$` is then a `$`.
     expands: bool,
+    /// The key of a job that is another file's: nothing of this one reaches it.
+    calls: &'static str,
+    /// The key of a job by which it takes over what other keys of the top have.
+    extends: &'static str,
+    /// The key of the top whose rules set variables that are stronger than those of the top.
+    rules: &'static str,
 }
 
 static GITHUB: Service = Service {
@@ -67,15 +73,22 @@ static GITHUB: Service = Service {
         yaml.get(top, "jobs").map_or_else(Vec::new, |jobs| yaml.pairs(jobs).collect())
     },
     expands: false,
+    calls: "uses",
+    extends: "",
+    rules: "",
 };
 
 static GITLAB: Service = Service {
     key: "variables",
-    // Every other key of the top that has a script.
+    // Every other key of the top that has a script, or takes one over.
     jobs: |yaml, top| {
-        yaml.pairs(top).filter(|(_, job)| yaml.get(*job, "script").is_some()).collect()
+        let is_job = |job: Id| ["script", "extends"].iter().any(|key| yaml.get(job, key).is_some());
+        yaml.pairs(top).filter(|(_, job)| is_job(*job)).collect()
     },
     expands: true,
+    calls: "",
+    extends: "extends",
+    rules: "workflow",
 };
 
 /// A job.
@@ -94,8 +107,40 @@ fn jobs<'y>(service: &Service, yaml: &'y Yaml<'_>) -> Vec<Job<'y>> {
 }
 
 fn parts(service: &Service, text: &str) -> Vec<String> {
-    let names = |yaml: Yaml<'_>| jobs(service, &yaml).iter().map(|job| job.name.into()).collect();
+    let names = |yaml: Yaml<'_>| {
+        let jobs = jobs(service, &yaml);
+        let own = jobs.iter().filter(|job| yaml.get(job.map, service.calls).is_none());
+        own.map(|job| job.name.into()).collect()
+    };
     Yaml::read_plain(text).map(names).unwrap_or_default()
+}
+
+/// A job, and what it takes over, the strongest first; and the key by which it takes over what is not in the text.
+fn bases(service: &Service, yaml: &Yaml<'_>, job: Id) -> (Vec<Id>, Option<Id>) {
+    let (mut all, mut open, mut unknown) = (Vec::new(), vec![job], None);
+    while let Some(one) = open.pop() {
+        if all.contains(&one) {
+            continue;
+        }
+        all.push(one);
+        let Some((key, names)) = yaml.key(one, service.extends) else { continue };
+        // Of several, the last is the strongest.
+        let names =
+            std::iter::once(&names).chain(yaml.items(names)).filter_map(|at| yaml.scalar(*at));
+        for name in names {
+            match yaml.tops.first().and_then(|top| yaml.get(*top, name)) {
+                Some(base) => open.push(base),
+                None => unknown = unknown.or(Some(key)),
+            }
+        }
+    }
+    (all, unknown)
+}
+
+/// What the rules of the whole file set.
+fn in_rules(service: &Service, yaml: &Yaml<'_>, variable: &str) -> Vec<FoundValue> {
+    let rules = yaml.tops.first().and_then(|top| yaml.get(*top, service.rules));
+    rules.map_or_else(Vec::new, |rules| in_steps(service, yaml, rules, variable))
 }
 
 /// Key and value of the variables of a job, or of the top.
@@ -140,11 +185,18 @@ fn find(service: &Service, text: &str, variable: &str, part: Option<&str>) -> Ve
         let block = block(service, &yaml, job);
         block.map_or_else(Vec::new, |(_, map)| in_block(service, &yaml, map, variable))
     };
-    let Some(part) = part else { return of(None) };
+    let mut top = in_rules(service, &yaml, variable);
+    top.extend(of(None));
+    let Some(part) = part else { return top };
     let Ok(job) = choose("job", &jobs, |job| job.name, Some(part)) else { return Vec::new() };
-    let mut found = in_steps(service, &yaml, job.map, variable);
-    let own = of(Some(job.map));
-    found.extend(if own.is_empty() { of(None) } else { own });
+    if yaml.get(job.map, service.calls).is_some() {
+        return Vec::new();
+    }
+    let (bases, _) = bases(service, &yaml, job.map);
+    let inside = |base: &Id| in_steps(service, &yaml, *base, variable);
+    let mut found: Vec<FoundValue> = bases.iter().flat_map(inside).collect();
+    let own = bases.iter().map(|base| of(Some(*base))).find(|own| !own.is_empty());
+    found.extend(own.unwrap_or(top));
     found
 }
 
@@ -166,9 +218,7 @@ fn line_by_hand(
         Some(_) => Some(choose("job", &jobs, |job| job.name, edit.part)?),
         None => None,
     };
-    if let Some(line) = stronger(service, &yaml, &jobs, job, edit.variable) {
-        return Err(by_hand(line as usize - 1, "what it sets is stronger"));
-    }
+    stronger(service, &yaml, &jobs, job, edit.variable)?;
     let value = edit.value.unwrap_or_default();
     if !service.expands && value.contains("${{") {
         return Err("GitHub would replace `${{` in it: set it by hand".into());
@@ -186,7 +236,10 @@ fn line_by_hand(
                 // The last key of the top that does not come after the first job.
                 let keys = yaml.pairs(yaml.tops[0]).map(|(key, _)| key);
                 let above = keys.take_while(|key| *key <= jobs[0].key).last();
-                ("at the top of the file".to_owned(), above.map(line))
+                (
+                    "at the top of the file".to_owned() + &elsewhere(service, &yaml, &jobs),
+                    above.map(line),
+                )
             }
         };
         return Ok(HandLine { text: whole, place, above, replaces: None });
@@ -199,27 +252,46 @@ fn line_by_hand(
     }
     Ok(HandLine {
         text: if flow { whole } else { pair_of },
-        place: format!("below `{}:` in line {}", service.key, line(key)),
+        place: format!("below `{}:` in line {}", service.key, line(key))
+            + &job.map_or_else(|| elsewhere(service, &yaml, &jobs), |_| String::new()),
         above: first(map),
         replaces: if flow { Some(line(key)) } else { own.next_back().map(|(key, _)| line(key)) },
     })
 }
 
-/// The first line, from 1, that is inside of the place that changes and sets the variable: it is stronger.
+/// Says, behind a place of all jobs, which of them may take a stronger value from another file.
+fn elsewhere(service: &Service, yaml: &Yaml<'_>, jobs: &[Job<'_>]) -> String {
+    let unknown = jobs.iter().find_map(|job| bases(service, yaml, job.map).1);
+    unknown.map_or_else(String::new, |key| {
+        let line = number(yaml.nodes[key].line);
+        format!(" (what line {line} extends is not in this file, and perhaps sets it, too: then that is stronger)")
+    })
+}
+
+/// Refuses a place whose variables reach no job, or where something inside of it sets the variable, which is stronger.
 fn stronger(
     service: &Service,
     yaml: &Yaml<'_>,
     jobs: &[Job<'_>],
     job: Option<&Job<'_>>,
     variable: &str,
-) -> Option<u32> {
-    let mut inside = jobs.iter().filter(|one| job.is_none_or(|job| job.map == one.map));
-    inside.find_map(|inside| {
-        let own = block(service, yaml, Some(inside.map)).filter(|_| job.is_none());
+) -> Result<(), EnvironmentError> {
+    let called = |job: &Job<'_>| yaml.key(job.map, service.calls).map(|(key, _)| key);
+    let all = job.map_or(jobs, std::slice::from_ref);
+    if let (Some(key), true) = (called(&all[0]), all.iter().all(|job| called(job).is_some())) {
+        return Err(by_hand(yaml.nodes[key].line, "that workflow gets no variable from here"));
+    }
+    let of_base = |base: Id| {
+        let own = block(service, yaml, Some(base)).filter(|_| job.is_none());
         let own = own.map_or_else(Vec::new, |(_, map)| in_block(service, yaml, map, variable));
-        let steps = in_steps(service, yaml, inside.map, variable);
-        own.iter().chain(&steps).map(|found| found.line).next()
-    })
+        own.into_iter().chain(in_steps(service, yaml, base, variable)).next()
+    };
+    let rules = in_rules(service, yaml, variable).into_iter().find(|_| job.is_none());
+    let of_job = |job: &Job<'_>| bases(service, yaml, job.map).0.into_iter().find_map(of_base);
+    match rules.or_else(|| all.iter().find_map(of_job)) {
+        Some(found) => Err(by_hand(found.line as usize - 1, "what it sets is stronger")),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -244,6 +316,46 @@ mod tests {
         assert_eq!(GITLAB_CI.find(PIPELINE, "A", None), [FoundValue::set(2, "x$y")]);
         assert_eq!((GITHUB_WORKFLOW.parts)(WORKFLOW), ["test", "lint"]);
         assert_eq!((GITLAB_CI.parts)(PIPELINE), ["test"]);
+    }
+
+    /// What is stronger, wherever it stands, is found, and no line is printed that would change nothing.
+    #[test]
+    fn lines_that_would_have_no_effect_are_not_printed() {
+        let call = "on: push\njobs:\n  call:\n    uses: ./.github/workflows/x.yml\n";
+        let own = format!(
+            "{call}  own:\n    runs-on: x\n    steps:\n      - run: make\n        env: {{TZ: Asia/Seoul}}\n"
+        );
+        let base = "variables:\n  TZ: UTC\n.tpl:\n  variables:\n    TZ: Asia/Tokyo\n.more:\n  extends: .tpl\na:\n  extends: [.more]\nb:\n  script: make\n";
+        let rules = "workflow:\n  rules:\n    - if: $A\n      variables:\n        TZ: Asia/Rome\nb:\n  script: make\n";
+        for (place, text, part, why) in [
+            (&GITHUB_WORKFLOW, call, Some("call"), "line 4: that workflow gets no variable"),
+            (&GITHUB_WORKFLOW, call, None, "line 4: that workflow gets no variable"),
+            (&GITHUB_WORKFLOW, &own, Some("own"), "line 9: what it sets is stronger"),
+            (&GITHUB_WORKFLOW, &own, None, "line 9: what it sets is stronger"),
+            (&GITLAB_CI, base, None, "line 5: what it sets is stronger"),
+            (&GITLAB_CI, rules, None, "line 5: what it sets is stronger"),
+        ] {
+            let edit = Edit { variable: "TZ", value: Some("Asia/Omsk"), part };
+            let said = place.change(text, &edit).unwrap_err().to_string();
+            assert!(said.starts_with(why), "{text}: {said}");
+            assert!(place.line_by_hand(text, &edit).is_none(), "{text}");
+        }
+        let is = |place: &Place, text, part| {
+            let found = place.find(text, "TZ", part).into_iter();
+            found.map(|one| (one.line, one.is_sure())).collect::<Vec<_>>()
+        };
+        assert_eq!(is(&GITHUB_WORKFLOW, &own, Some("own")), [(9, false)]);
+        assert_eq!(is(&GITHUB_WORKFLOW, call, Some("call")), []);
+        assert_eq!((GITHUB_WORKFLOW.parts)(&own), ["own"]);
+        assert_eq!(is(&GITLAB_CI, base, Some("a")), [(5, true)]);
+        assert_eq!(is(&GITLAB_CI, base, Some("b")), [(2, true)]);
+        assert_eq!(is(&GITLAB_CI, rules, Some("b")), [(5, false)]);
+        let edit = Edit { variable: "TZ", value: Some("UTC"), part: None };
+        let line = GITLAB_CI.line_by_hand("a:\n  extends: .of-another-file\n", &edit).unwrap();
+        assert!(line.place.contains("what line 2 extends is not in this file"), "{}", line.place);
+        // Its own variables are stronger than those that it takes over.
+        let edit = Edit { part: Some("a"), ..edit };
+        assert!(GITLAB_CI.line_by_hand(base, &edit).is_some());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! compose files: `environment:` of a service. <https://docs.docker.com/reference/compose-file/services/>
 
 use super::yaml::{Id, Kind, NOT_A_BLOCK, SPANS, Yaml, by_hand, choose, is_yaml, quoted};
-use super::yaml_result::{Env, compose_schema, held};
+use super::yaml_result::{Env, command_leaves, compose_schema, held};
 use super::{Edit, FoundValue, splice};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Destination, Place};
@@ -20,6 +20,7 @@ pub static COMPOSE: Place = Place {
     find,
     put,
     elsewhere,
+    caveat,
     parts,
     is_file: |path, text| {
         is_yaml(path) && text.contains("services:") && !text.contains("containers:")
@@ -149,6 +150,30 @@ fn elsewhere(text: &str, part: Option<&str>) -> Option<(u32, &'static str)> {
     found.map(|(key, name)| (super::number(yaml.nodes[key].line), name)).next()
 }
 
+/// Which services of the file take over what this one has.
+fn caveat(text: &str, edit: &Edit<'_>) -> Option<String> {
+    let yaml = Yaml::read(text).ok()?;
+    let services = services(&yaml);
+    let mut reached = vec![choose("service", &services, |service| service.0, edit.part).ok()?.0];
+    // Whose base is one that is reached, until there is no more.
+    let base = |service: Id| {
+        let (_, extends) =
+            merged(&yaml, service).into_iter().find_map(|map| yaml.key(map, "extends"))?;
+        let here = yaml.get(extends, "file").is_none();
+        yaml.scalar(extends).or_else(|| yaml.scalar(yaml.get(extends, "service").filter(|_| here)?))
+    };
+    loop {
+        let is_new = |one: &&Service<'_>| {
+            !reached.contains(&one.0) && base(one.1).is_some_and(|base| reached.contains(&base))
+        };
+        let Some(next) = services.iter().find(is_new) else { break };
+        reached.push(next.0);
+    }
+    let others = reached[1..].join(", ");
+    (!others.is_empty())
+        .then(|| format!("It reaches the services that extend this one, too: {others}."))
+}
+
 /// # Errors
 /// When the service does not exist, its `environment` is written in a way that is not understood, or other services
 /// share it.
@@ -216,6 +241,7 @@ fn refuse(
     if odd(service) {
         return by_hand(service, NOT_A_BLOCK);
     }
+    command_leaves(yaml, &merged(yaml, service), ["entrypoint", "command"], edit.variable)?;
     let at = mine.filter(|one| one.own).map_or(env.map_or(service, |env| env.1), |one| one.at);
     if let Some(name) = yaml.shared(at) {
         let line = yaml.nodes[service].parent.and_then(|all| {
@@ -317,5 +343,33 @@ services:
         }
         let said = put(SHARED, &Edit { value: None, ..edit("own") }).unwrap_err().to_string();
         assert_eq!(said, "line 2: it is taken from there: edit it by hand");
+    }
+
+    #[test]
+    fn who_extends_a_service_is_reached_as_well() {
+        let text = "services:\n  a:\n    image: x\n  b:\n    extends: {service: a}\n  c:\n    extends: b\n  d:\n    extends: {service: a, file: other.yaml}\n";
+        let of = |part| {
+            (COMPOSE.caveat)(text, &Edit { variable: "TZ", value: Some("a"), part: Some(part) })
+        };
+        assert!(of("a").unwrap().ends_with("too: b, c."), "{:?}", of("a"));
+        assert!(of("b").unwrap().ends_with("too: c."), "{:?}", of("b"));
+        assert_eq!(of("d"), None);
+    }
+
+    #[test]
+    fn a_command_that_sets_it_itself_is_named() {
+        let edit = Edit { variable: "TZ", value: Some("a"), part: None };
+        for (command, refused) in [
+            ("command: [env, TZ=UTC, prog]", true),
+            ("entrypoint: env\n    command: [\"TZ=UTC\", prog]", true),
+            ("entrypoint: [env]\n    command: [\"TZ=UTC\", prog]", true),
+            ("command: sh -c 'TZ=UTC exec prog'", true),
+            ("command: [prog, TZ=UTC]", false),
+        ] {
+            let said = put(&format!("services:\n  web:\n    image: x\n    {command}\n"), &edit);
+            assert_eq!(said.is_err(), refused, "{command}");
+            let said = said.map_or_else(|why| why.to_string(), |_| String::new());
+            assert!(!refused || said.starts_with("line 4: the container's own command"), "{said}");
+        }
     }
 }

@@ -79,6 +79,32 @@ fn unread(path: &FilePath<'_>, text: &str) -> Option<&'static str> {
         "cron does not read this file: its last line has no line end (Debian). If this change adds one, its jobs begin to run.",
     )
 }
+/// The table of anacron. It takes a value as it is written, with its quotes.
+pub static ANACRONTAB: Place = Place {
+    name: "anacrontab",
+    files: "/etc/anacrontab",
+    reaches: "every job of the table",
+    read_by: ReadBy::Parts("job"),
+    effect: "the next run of anacron",
+    find: cron_table::in_anacrontab,
+    put: |text, edit| match edit.value {
+        Some(value) if value.is_empty() || value != value.trim() => {
+            Err("anacron takes no such value: set it by hand in the job's command".into())
+        }
+        value => {
+            let first = cron_table::jobs(text, false).first().map(|job| job.line);
+            let line = value.map(|value| format!("{}={value}", edit.variable));
+            cron_table::put_for_all(text, edit.variable, line.as_deref(), first)
+        }
+    },
+    is_file: |path, _| path.is("/etc/anacrontab"),
+    scan: |sources| {
+        let reaches = Visibility::No("only anacron reads it, for its jobs".into());
+        sources.file("/etc/anacrontab", cron_table::in_anacrontab, None, reaches);
+    },
+    order_matters: true,
+    ..DEFAULT
+};
 
 /// The process that cron started last for a job, and that still runs.
 fn newest_run(of: &WorkerQuery<'_>) -> Option<u32> {

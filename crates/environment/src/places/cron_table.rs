@@ -127,6 +127,14 @@ pub(crate) fn find(
     above.chain(own.map(|(_, value)| FoundValue::set(job.line, value))).collect()
 }
 
+/// Where the table of anacron sets `variable`: with quotes, if it has them.
+pub(crate) fn in_anacrontab(text: &str, variable: &str, _part: Option<&str>) -> Vec<FoundValue> {
+    let all = lines(text);
+    let value =
+        |at: usize| bare(all[at]).split_once('=').map_or("", |(_, value)| value.trim_start());
+    set(text, variable).into_iter().map(|(at, _)| FoundValue::set(at, value(at))).collect()
+}
+
 /// `export VARIABLE=VALUE;` at the beginning of a job's command, or `VARIABLE=VALUE` before a single program: where the
 /// word is in the line, and the value.
 fn own(line: &str, job: &Job, variable: &str) -> Option<(Range<usize>, String)> {
@@ -169,20 +177,33 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>, system: bool) -> Result<String, E
         })?;
         return put_for(text, edit, job, &jobs);
     }
-    let set = set(text, edit.variable);
-    let Some(value) = edit.value else {
+    let line = edit.value.map(|value| line_of(edit.variable, value)).transpose()?;
+    put_for_all(text, edit.variable, line.as_deref(), jobs.first().map(|job| job.line))
+}
+
+/// The same with the line that sets it, or without one, in a table whose first job is in the line `first`, from 0.
+///
+/// # Errors
+/// When there is nothing to remove.
+pub(crate) fn put_for_all(
+    text: &str,
+    variable: &str,
+    line: Option<&str>,
+    first: Option<usize>,
+) -> Result<String, EnvironmentError> {
+    let set = set(text, variable);
+    let Some(line) = line.map(str::to_owned) else {
         if set.is_empty() {
             return Err(nothing_to_remove());
         }
         let all = set.iter().rev();
         return Ok(all.fold(text.to_owned(), |out, (at, _)| splice(&out, *at, at + 1, &[])));
     };
-    let line = line_of(edit.variable, value)?;
     let mut out = text.to_owned();
     for (at, _) in &set {
         out = splice(&out, *at, at + 1, std::slice::from_ref(&line));
     }
-    let first_job = jobs.first().map_or(lines(&out).len(), |job| job.line);
+    let first_job = first.unwrap_or(lines(&out).len());
     if set.first().is_none_or(|(at, _)| *at > first_job) {
         out = splice(&out, first_job, first_job, &[NOTE.into(), line]);
     }
@@ -285,6 +306,22 @@ mod tests {
         let all: Vec<&str> = new.lines().collect();
         assert_eq!(all[4..6], ["TZ=UTC", "* * * * * a=1 b"]);
         assert_eq!(all[6], "TZ=UTC");
+    }
+
+    #[test]
+    fn anacron_takes_quotes_for_a_part_of_the_value() {
+        let text = "SHELL=/bin/sh\nTZ=\"UTC\"\n# period delay name command\n1\t5\tdaily\trun a=b\n";
+        let place = &crate::place_list::ANACRONTAB;
+        assert_eq!(place.find(text, "TZ", None), [FoundValue::set(1, "\"UTC\"")]);
+        let edit = |value| Edit { variable: "TZ", value, part: None };
+        assert_eq!(place.change(text, &edit(Some("UTC"))).unwrap(), text.replace("\"UTC\"", "UTC"));
+        let bare = text.replace("TZ=\"UTC\"\n", "");
+        assert_eq!(place.change(text, &edit(None)).unwrap(), bare);
+        let ours = format!("{NOTE}\nTZ=a \"b\"\n1\t5");
+        assert_eq!(
+            place.change(&bare, &edit(Some("a \"b\""))).unwrap(),
+            bare.replace("1\t5", &ours)
+        );
     }
 
     #[test]

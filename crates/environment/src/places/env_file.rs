@@ -3,7 +3,7 @@
 //!
 //! These readers differ: one keeps quotes, another expands `$`. Only values that all read alike are written.
 
-use super::{Edit, FoundValue, bare, is_plain, lines, put_line};
+use super::{Edit, FoundValue, bare, is_plain, lines, put_line, splice};
 use crate::container::{Given, given};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
@@ -74,7 +74,21 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     let found = find(text, edit.variable, None).into_iter().map(|found| found.line as usize);
     let found: Vec<_> = found.map(|line| (line - 1, line)).collect();
     let line = edit.value.map(|value| format!("{}={value}", edit.variable));
+    if let (Some(line), Some((from, to))) = (&line, found.last())
+        && let Some(comment) = comment(bare(lines(text)[*from]))
+    {
+        // To some readers it is a part of the value: above, it is none to any.
+        return Ok(splice(text, *from, *to, &[comment.to_owned(), line.clone()]));
+    }
     Ok(put_line(text, edit, &found, line))
+}
+
+/// The comment behind a value, as compose and a shell read it.
+fn comment(line: &str) -> Option<&str> {
+    let (_, value) = line.split_once('=')?;
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let rest = quote.map_or(Some(value), |quote| Some(value[1..].split_once(quote)?.1))?;
+    Some(&rest[rest.find(" #")? + 1..])
 }
 
 /// For a container of which the command that started it is known: from its unit, or from podman.
@@ -121,6 +135,12 @@ mod tests {
         let new = put(text, &edit(Some("UTC"))).unwrap();
         assert_eq!(new, "# TZ=no\nA=1\nTZ=UTC\n");
         assert_eq!(put(&new, &edit(None)).unwrap(), "# TZ=no\nA=1\n");
+        for (old, kept) in
+            [("TZ=a # by me", "# by me\n"), ("TZ='a # b' # c", "# c\n"), ("TZ='a # b'", "")]
+        {
+            let new = put(&format!("A=1\n{old}\nB=2\n"), &edit(Some("UTC"))).unwrap();
+            assert_eq!(new, format!("A=1\n{kept}TZ=UTC\nB=2\n"));
+        }
         for value in ["a b", "$X", "'q'", "a#b", ""] {
             assert!(put(text, &edit(Some(value))).is_err(), "{value}");
         }

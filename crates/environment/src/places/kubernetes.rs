@@ -2,7 +2,7 @@
 //! <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/>
 
 use super::yaml::{Id, Kind, NOT_A_BLOCK, PUT_IN, SPANS, Yaml, by_hand, choose, is_yaml, quoted};
-use super::yaml_result::{Env, held, kubernetes_schema};
+use super::yaml_result::{Env, command_leaves, held, kubernetes_schema};
 use super::{Edit, FoundValue, number, splice};
 use crate::error::EnvironmentError;
 use crate::place::{DEFAULT, Place};
@@ -199,6 +199,7 @@ fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     let all = containers(&yaml);
     let container = choose("container", &all, |container| &container.label, edit.part)?;
     of_block(&yaml, container.item)?;
+    command_leaves(&yaml, &[container.item], ["command", "args"], edit.variable)?;
     if let Some((key, list)) = container.env {
         return put_in(&yaml, key, list, edit);
     }
@@ -310,6 +311,17 @@ mod tests {
             assert!(again.contains("value: \"$$(X)\""), "{again}");
         }
         assert_eq!(find(TEXT, "A", Some("web")), [FoundValue::set(10, "1")]);
+    }
+
+    #[test]
+    fn a_command_that_sets_it_itself_is_named() {
+        let edit = Edit { variable: "TZ", value: Some("UTC"), part: Some("side") };
+        let text = TEXT.replace("image: y", "image: y\n        command: [env, TZ=a, prog]");
+        let said = put(&text, &edit).unwrap_err().to_string();
+        assert!(
+            said.starts_with("line 14: the container's own command has the last word"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -28,6 +28,10 @@ pub static SUDOERS: Place = Place {
     scan,
     mode: 0o440,
     holds_value: false,
+    caveat: |_, edit| {
+        let why = "It gives no value: sudo lets through what its caller has.";
+        edit.value.map(|_| why.to_owned())
+    },
     ..DEFAULT
 };
 

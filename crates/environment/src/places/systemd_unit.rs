@@ -77,7 +77,8 @@ pub static USER_UNIT: Place = Place {
 const VOLATILE: [&str; 4] = ["/run/", "/var/run/", "/tmp/", "/dev/shm/"];
 /// The name of our drop-in: systemd reads drop-ins in the order of their names, and the last one counts.
 const DROP_IN: &str = "zz-needless.conf";
-const RIVAL: &str = "a file that sorts after zz-needless.conf sets it";
+const RIVAL: &str = "perhaps a file that sorts after zz-needless.conf sets it or drops all settings (`Environment=`), or \
+                     systemd refuses a line of the unit (systemctl status)";
 
 fn refuses(place: &Destination, variable: &str, value: Option<&str>) -> Option<String> {
     let Activation::Restart { unit, user } = &place.activation else { return None };
@@ -129,7 +130,11 @@ fn own_location(query: &LocationQuery<'_>, unit: &Unit, name: &str, how: Started
         return location.activation(restart);
     }
     let (confidence, why) = doubted(query, unit, name, confidence, why);
-    let file = drop_in(unit, "/etc/systemd/system", connections.as_deref().unwrap_or(name));
+    // A unit that is gone after the next boot leaves no drop-in behind.
+    let gone =
+        unit.fragment.as_deref().is_some_and(|file| file.starts_with("/run/systemd/system/"));
+    let dir = if gone { "/run/systemd/system" } else { "/etc/systemd/system" };
+    let file = drop_in(unit, dir, connections.as_deref().unwrap_or(name));
     let location = Destination::new(&SYSTEMD_UNIT, file, why, confidence).activation(restart);
     let passed = query.process().and_then(|process| process.initial.text());
     let in_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
@@ -204,7 +209,7 @@ fn how_sure(
             (
                 Medium,
                 format!(
-                    "{name} starts {program}, which has become another program and may have changed the variable"
+                    "{name} starts {program}, which is not the program that runs: perhaps it became that one, and changed the variable"
                 ),
             )
         }

@@ -5,6 +5,7 @@ use super::shell_stock::{neutral, put_back, sourced};
 use super::{Edit, FoundValue, login_shell, shell};
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
+use crate::hand_line::HandLine;
 use crate::journal::FileChange;
 use crate::place::{DEFAULT, Destination, FilePath, LocationQuery, Place};
 use crate::readers::ReadBy;
@@ -29,6 +30,25 @@ pub static USER_SHELL: Place = Place {
     needs_export: true,
     ..DEFAULT
 };
+
+/// Files of zsh and of direnv, which are read with the rules of another shell.
+pub static OTHER_SHELL: Place = Place {
+    name: "zsh or direnv",
+    files: "~/.zshenv, ~/.zprofile, ~/.zshrc, ~/.zlogin, .envrc",
+    reaches: "what a zsh of the user starts (of ~/.zshrc an interactive one, of ~/.zprofile and ~/.zlogin a login); of .envrc, shells in its directory",
+    effect: "the next zsh, or `direnv allow`",
+    find: shell::find,
+    by_hand: Some(|text, edit| {
+        let line =
+            format!("export {}={}", edit.variable, shell::word(edit.value.unwrap_or_default()));
+        Ok(HandLine::anywhere(line, &shell::find(text, edit.variable, None)))
+    }),
+    is_file: |path, _| OTHERS.contains(&path.name()),
+    needs_export: true,
+    ..DEFAULT
+};
+
+const OTHERS: [&str; 5] = [".zshenv", ".zprofile", ".zshrc", ".zlogin", ".envrc"];
 
 /// What a login shell reads in a home directory: bash the first that is there, sh only the last.
 pub(crate) const LOGIN: [&str; 3] = [".bash_profile", ".bash_login", ".profile"];

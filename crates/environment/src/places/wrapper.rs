@@ -65,11 +65,11 @@ fn exec_line(text: &str) -> Option<usize> {
     lines(text).into_iter().position(becomes)
 }
 
-/// Sets the variable above the line `exec …`. An empty text becomes a script for the program `part`, an absolute
-/// path.
+/// Sets the variable above the line `exec …`, or in the line of a script without one that sets it for certain. An empty
+/// text becomes a script for the program `part`, an absolute path.
 ///
 /// # Errors
-/// When no line begins with `exec `, or the program for a new script is not given.
+/// When no line begins with `exec ` and none sets the variable for certain, or the program for a new script is not given.
 pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
     let fresh = match (text.is_empty(), edit.part) {
         (true, Some(program)) if program.starts_with('/') => {
@@ -78,8 +78,17 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         (true, _) => return Err("a wrapper script needs the absolute path of its program".into()),
         (false, _) => text.to_owned(),
     };
+    let line = match edit.value {
+        Some(value) => format!("export {}={}", edit.variable, shell::word(value)),
+        None => format!("unset {}", edit.variable),
+    };
     let Some(at) = exec_line(&fresh) else {
-        return Err("it has no line that begins with `exec`: is it a wrapper script?".into());
+        // Where its programs start is not known: only what they get already is changed.
+        let last = shell::assignments(&fresh, edit.variable, true).pop();
+        let last = last.filter(FoundValue::is_sure).ok_or(
+            "it has no line that begins with `exec`, and none that sets the variable for certain: is it a wrapper script?",
+        )?;
+        return Ok(splice(&fresh, last.line as usize - 1, last.line as usize, &[line]));
     };
     let all = lines(&fresh);
     let (head, tail) = (all[..at].concat(), all[at..].concat());
@@ -93,10 +102,6 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         return Err(format!("line {} {why}: change that line by hand", at + 1).into());
     }
     let last = find(&fresh, edit.variable, None).pop();
-    let line = match edit.value {
-        Some(value) => format!("export {}={}", edit.variable, shell::word(value)),
-        None => format!("unset {}", edit.variable),
-    };
     if lines(&head).last().is_some_and(|above| bare(above) == line) {
         return Ok(fresh);
     }
@@ -182,6 +187,31 @@ mod tests {
         }
         for exec in ["exec prog -x \"$TZ\"", "exec env MYTZ=1 prog"] {
             assert!(put(&format!("#!/bin/sh\n{exec}\n"), &edit).is_ok(), "{exec}");
+        }
+    }
+
+    /// A script that goes on while its programs run: the line that sets the variable for certain, and no other.
+    #[test]
+    fn without_an_exec_only_a_certain_line_is_changed() {
+        let change = |text: &str, value| {
+            WRAPPER.change(text, &Edit { variable: "TZ", value, part: None }).ok()
+        };
+        let job = |line: &str| format!("#!/bin/sh\n{line}\ncd /srv && clockd\necho done\n");
+        for line in ["export TZ=Asia/Omsk", "TZ=Asia/Omsk", "unset TZ"] {
+            let text = job(line);
+            assert_eq!(change(&text, Some("UTC")), Some(job("export TZ=UTC")), "{line}");
+            assert_eq!(change(&text, None), Some(job("unset TZ")), "{line}");
+        }
+        for line in [
+            "A=1",
+            "TZ=UTC clockd",
+            "[ -f /x ] && export TZ=Asia/Omsk",
+            "if a; then\nexport TZ=Asia/Omsk\nfi",
+            "set -e\nexport TZ=Asia/Omsk",
+            "export TZ=$(cat /etc/timezone)",
+            ". /etc/default/x\nexport TZ=Asia/Omsk",
+        ] {
+            assert_eq!(change(&job(line), Some("UTC")), None, "{line}");
         }
     }
 

@@ -385,10 +385,11 @@ pub(crate) fn choose<'a, T>(
         names.join(", ") + if all.len() > NAMED { ", …" } else { "" }
     };
     match (part, all) {
-        (Some(part), all) => all
-            .iter()
-            .find(|one| name(one) == part)
-            .ok_or_else(|| format!("there is no {what} {part}; there are: {}", names()).into()),
+        (Some(part), all) => all.iter().find(|one| name(one) == part).ok_or_else(|| match all {
+            [] => format!("no {what} in it is understood: {part} is changed by hand").into(),
+            _ => format!("there is no {what} {part} that is understood; there are: {}", names())
+                .into(),
+        }),
         (None, [one]) => Ok(one),
         (None, []) => Err(format!("no {what} in it is understood").into()),
         (None, _) => Err(format!("name one of its {what}s with --part: {}", names()).into()),

@@ -3,6 +3,7 @@
 
 use super::Edit;
 use super::yaml::{Id, Kind, Yaml, by_hand};
+use crate::command_words::{text_decides, words_decide};
 use crate::error::EnvironmentError;
 use std::cell::Cell;
 
@@ -152,6 +153,42 @@ pub(super) fn compose_schema(yaml: &Yaml<'_>, env: Id) -> Result<(), Environment
     }
     match yaml.items(env).iter().find(|item| yaml.scalar(**item).is_none()) {
         Some(item) => wrong(*item, "Compose takes only NAME=value there"),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a container whose own command, of the mappings with these two keys, sets or removes the variable: what is set
+/// around it has no effect.
+///
+/// # Errors
+/// With its line.
+pub(super) fn command_leaves(
+    yaml: &Yaml<'_>,
+    maps: &[Id],
+    keys: [&str; 2],
+    variable: &str,
+) -> Result<(), EnvironmentError> {
+    let of = |key: &str| maps.iter().find_map(|map| yaml.key(*map, key));
+    let found: Vec<(Id, Id)> = keys.iter().filter_map(|key| of(key)).collect();
+    let words = found.iter().flat_map(|(_, value)| match yaml.scalar(*value) {
+        // Compose splits it.
+        Some(text) => text.split_ascii_whitespace().map(str::to_owned).collect(),
+        None => yaml
+            .items(*value)
+            .iter()
+            .filter_map(|item| Some(yaml.scalar(*item)?.to_owned()))
+            .collect::<Vec<_>>(),
+    });
+    let words: Vec<String> = words.collect();
+    let texts = found
+        .iter()
+        .find(|(_, value)| yaml.scalar(*value).is_some_and(|text| text_decides(text, variable)));
+    let words = found.first().filter(|_| words_decide(&words, variable));
+    match texts.or(words) {
+        Some((key, _)) => {
+            let why = format!("the container's own command has the last word about {variable}");
+            Err(by_hand(yaml.nodes[*key].line, &why))
+        }
         None => Ok(()),
     }
 }

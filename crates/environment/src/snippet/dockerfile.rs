@@ -28,7 +28,12 @@ fn write(query: &SnippetQuery<'_>) -> Result<String, EnvironmentError> {
         None => String::new(),
     };
     let line = instruction(&change.variable, value, escape(&text));
-    let mut out = format!("# {}: in the last stage, below its FROM\n", query.headline());
+    let stage = change
+        .location
+        .part
+        .as_ref()
+        .map_or("last stage".to_owned(), |part| format!("stage {part}"));
+    let mut out = format!("# {}: in the {stage}, below its FROM\n", query.headline());
     let zone = value.trim_start_matches(':');
     if change.variable == "TZ" && !matches!(zone, "" | "UTC") {
         out += "# The image must have the zone's file (tzdata), or the time is silently UTC.\n";

@@ -2,6 +2,7 @@
 
 mod damaged;
 mod killed;
+mod merged;
 mod ownership;
 
 use needless_environment::{

@@ -123,6 +123,9 @@ pub(crate) struct UndoArgs {
     /// The last change that is in effect.
     #[arg(long)]
     pub(crate) last: bool,
+    /// Where others have changed a file since: take out the change and keep their lines, without asking.
+    #[arg(long, conflicts_with_all = ["list", "forget"])]
+    pub(crate) yes: bool,
     /// List the changes.
     #[arg(long, conflicts_with_all = ["id", "last"])]
     pub(crate) list: bool,

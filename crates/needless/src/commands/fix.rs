@@ -332,7 +332,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// Lines of files, safe on a terminal, with their tabs.
-fn safe_lines(text: &str) -> String {
+pub(super) fn safe_lines(text: &str) -> String {
     let pieces = text.split_inclusive(['\n', '\t']).map(|piece| {
         let end = piece.trim_end_matches(['\n', '\t']).len();
         escape(&piece[..end]).into_owned() + &piece[end..]
@@ -344,6 +344,10 @@ fn agreed() -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("there is no terminal to ask on: --yes writes it, --diff only prints it");
     }
+    says_yes()
+}
+
+pub(super) fn says_yes() -> Result<bool> {
     output::ask("Write it? [y/N] ")?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;

@@ -1,15 +1,16 @@
 //! `undo`: takes a change of `fix` back.
 
+use super::fix;
 use crate::cli::UndoArgs;
 use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
     self as environment, Activation, ChangeState, Entries, EnvironmentError, Expected, Journal,
-    JournalEntry, Recovered, Seen,
+    JournalEntry, Plan, Recovered, Seen,
 };
 use needless_model::Exit;
 use needless_report::escape;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 pub(crate) fn undo(args: &UndoArgs) -> Result<Exit> {
@@ -18,7 +19,7 @@ pub(crate) fn undo(args: &UndoArgs) -> Result<Exit> {
     } else if let Some(id) = args.forget {
         forget(id)?
     } else {
-        take_back(args.id)?
+        take_back(args.id, args.yes)?
     }
     Ok(exit::DONE)
 }
@@ -62,11 +63,12 @@ fn forget(id: u32) -> Result<()> {
     Ok(())
 }
 
-/// Restores the files of change `wanted`, or of the last one, and makes that take effect.
-fn take_back(wanted: Option<u32>) -> Result<()> {
+/// Restores the files of change `wanted`, or of the last one, and makes that take effect. `yes`: lines that others have
+/// written since are kept without asking.
+fn take_back(wanted: Option<u32>, yes: bool) -> Result<()> {
     let mut out = output::stdout_lines()?;
     let dir = environment::state_dir()?;
-    let (journal, recovered) = open(&mut out, &dir, wanted)?;
+    let (mut journal, recovered) = open(&mut out, &dir, wanted)?;
     // An earlier run began to undo it, and opening the journal finished that.
     let finished = |one: &&Recovered| {
         one.entry.state == ChangeState::Undone && wanted.is_none_or(|id| id == one.entry.id)
@@ -92,7 +94,14 @@ fn take_back(wanted: Option<u32>) -> Result<()> {
             let is_stopped = || entry.expected.as_ref().is_some_and(Expected::is_stopped);
             stays_stopped = entry.on_trial && is_stopped();
             let restarts = entry.on_trial && !stays_stopped;
-            if restarts { journal.take_back(id)? } else { journal.undo(id)? }
+            let mut merged = Vec::new();
+            if let Some(plan) = journal.merge(id)? {
+                // Nobody else has to wait for the answer.
+                drop(journal);
+                agree(&mut out, id, &plan, yes)?;
+                (journal, merged) = (Journal::open(&dir, Path::new("/"))?.0, plan.files);
+            }
+            journal.undo_merged(id, &merged, restarts)?
         }
     };
     let how = if entry.state == ChangeState::RolledBack { "rolled back" } else { "taken back" };
@@ -111,6 +120,27 @@ fn take_back(wanted: Option<u32>) -> Result<()> {
         return Ok(());
     }
     Ok(who_keeps_it(&mut out, &entry)?)
+}
+
+/// Shows what is taken out of files that others have changed since, and asks.
+fn agree(out: &mut impl Write, id: u32, plan: &Plan, yes: bool) -> Result<()> {
+    if !yes && !std::io::stdin().is_terminal() {
+        let path = plan.files.first().map_or("", |file| &file.path);
+        bail!(
+            "{path}: it has changed since, and there is no terminal to ask on: `needless undo {id} --yes` takes out the change, and keeps the rest"
+        );
+    }
+    let diff = fix::safe_lines(&plan.diff_to_show());
+    writeln!(
+        out,
+        "{}\n  since    others have changed it: their lines stay\n\n{diff}",
+        escape(&plan.what)
+    )?;
+    out.flush()?;
+    if !yes && !fix::says_yes()? {
+        bail!("nothing was undone");
+    }
+    Ok(())
 }
 
 /// Which process still has the value of a change that was taken back: files are restored, processes are not.

@@ -18,9 +18,10 @@ struct Scene {
     between: &'static [&'static str],
 }
 
-const SCENES: [Scene; 5] = [
+const SCENES: [Scene; 6] = [
     Scene { name: "apply", before: &[], action: "apply", between: &[] },
     Scene { name: "undo", before: &["apply"], action: "undo", between: &[] },
+    Scene { name: "merged", before: &["apply", "foreign"], action: "undo-merged", between: &[] },
     Scene { name: "recover", before: &["killed"], action: "recover", between: &[] },
     Scene { name: "formats and a link", before: &[], action: "formats", between: &[] },
     Scene {

@@ -195,8 +195,12 @@ fn fix_leaves_tables_alone_and_says_why() {
     machine.ok(&fix);
     machine.ok("(crontab -u walker -l; echo '# more') | crontab -u walker -");
     let edited = walker.table();
-    refused("needless undo", "it has changed since; nothing was undone");
+    refused("needless undo", "it has changed since, and there is no terminal to ask on");
     assert_eq!(walker.table(), edited);
+    machine.ok("needless undo --yes");
+    assert_eq!(walker.table(), format!("{table}# more\n"));
+    walker.install(table);
+    machine.ok(&fix);
     // Removed since.
     machine.ok("crontab -u walker -r");
     refused("needless undo", "it is not there any more; nothing was undone");

@@ -24,12 +24,22 @@ fn the_diff_is_patchs() {
     }
 }
 
-/// A Dockerfile is changed in its last stage, whatever a part would name.
+/// A Dockerfile has stages; a file of variables has no parts.
 #[test]
 fn a_part_where_the_format_has_none_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("Dockerfile");
     std::fs::write(&file, "FROM a AS one\nFROM b AS two\n").unwrap();
+    let path = file.to_str().unwrap();
+    let done = needless(&["fix", "--in", path, "--part", "one", "--set", "TZ=UTC", "--diff"]);
+    assert!(
+        stdout(&done)
+            .contains(" FROM a AS one\n+# Set by `needless fix`.\n+ENV TZ=\"UTC\"\n FROM b"),
+        "{}",
+        stdout(&done)
+    );
+    let file = folder.path().join("a.env");
+    std::fs::write(&file, "A=1\n").unwrap();
     let path = file.to_str().unwrap();
     let done = needless(&["fix", "--in", path, "--part", "one", "--set", "TZ=UTC", "--diff"]);
     assert_eq!(done.status.code(), Some(2));

@@ -211,12 +211,21 @@ fn one_that_cannot_be_written(machine: &Machine) {
     );
 }
 
-/// Edited in between: left alone, with the copy named.
+/// Edited in between: our lines go and the others stay, if that is wanted; left alone where ours were edited.
 fn one_that_is_edited(machine: &Machine) {
     fix(machine, "--unit u0", "TZ=Asia/Tokyo");
-    machine.ok(&format!("echo '# mine' >>{DROP_IN}"));
+    machine.ok(&format!("echo 'Nice=5' >>{DROP_IN}"));
     let (printed, status) = said(machine, "needless undo --last");
     assert_eq!(status, Some(2), "{printed}");
-    assert!(printed.contains("it has changed since"), "{printed}");
-    machine.ok(&format!("sed -i '/# mine/d' {DROP_IN}; needless undo --last"));
+    assert!(printed.contains("there is no terminal to ask on"), "{printed}");
+    machine.ok(&format!("sed -i s/Tokyo/Seoul/ {DROP_IN}"));
+    let (printed, status) = said(machine, "needless undo --last --yes");
+    assert_eq!(status, Some(2), "{printed}");
+    assert!(printed.contains("it has changed since; nothing was undone"), "{printed}");
+    machine.ok(&format!("sed -i s/Seoul/Tokyo/ {DROP_IN}"));
+    let printed = machine.ok("needless undo --last --yes");
+    assert!(printed.contains("-Environment=\"TZ=Asia/Tokyo\""), "{printed}");
+    assert_eq!(machine.ok(&format!("cat {DROP_IN}")), "[Service]\nNice=5\n");
+    assert_eq!(machine.ok("systemctl show -p Environment,Nice u0"), "Environment=\nNice=5\n");
+    machine.ok(&format!("rm {DROP_IN}; rmdir $(dirname {DROP_IN}); systemctl daemon-reload"));
 }

@@ -120,7 +120,7 @@ const FILES: [Scenario<'static>; 10] = [
 ];
 
 /// EnvironmentFile= is stronger than every line of Environment=.
-const ENVIRONMENT_FILES: [Scenario<'static>; 9] = [
+const ENVIRONMENT_FILES: [Scenario<'static>; 10] = [
     Scenario {
         name: "quoted",
         unit: "EnvironmentFile=-/etc/default/NAME\nExecStart=/usr/local/bin/probe NAME",
@@ -210,6 +210,18 @@ const ENVIRONMENT_FILES: [Scenario<'static>; 9] = [
         place: ("/etc/app/x.env", "high"),
         ..UNIT
     },
+    // systemd knows what a specifier stands for.
+    Scenario {
+        name: "spec@Asia-Baku",
+        files: &[(
+            "/etc/systemd/system/spec@.service",
+            "644",
+            "[Service]\nEnvironment=\"TZ=%I\"\nExecStart=/usr/local/bin/probe spec\n",
+        )],
+        truth: Some("Asia/Baku"),
+        answer: &["/etc/systemd/system/spec@.service:2 sets it"],
+        ..UNIT
+    },
     // A file of one instance, and the removal of one value only.
     Scenario {
         name: "value@1",
@@ -229,7 +241,7 @@ const ENVIRONMENT_FILES: [Scenario<'static>; 9] = [
 ];
 
 /// What is true of a unit and stands in none of its files.
-const ELSEWHERE: [Scenario<'static>; 10] = [
+const ELSEWHERE: [Scenario<'static>; 11] = [
     Scenario {
         name: "generated",
         unit: "ExecStart=/usr/local/bin/probe NAME",
@@ -242,6 +254,17 @@ const ELSEWHERE: [Scenario<'static>; 10] = [
         answer: &[
             "/etc/systemd/system-environment-generators/50-tz:2 sets it, and this generator gives it to generated.service",
         ],
+        ..UNIT
+    },
+    // A unit that the next boot does not have leaves no drop-in behind.
+    Scenario {
+        name: "runtime",
+        files: &[(
+            "/run/systemd/system/NAME.service",
+            "644",
+            "[Service]\nExecStart=/usr/local/bin/probe NAME\n",
+        )],
+        place: ("/run/systemd/system/NAME.service.d/zz-needless.conf", "high"),
         ..UNIT
     },
     Scenario {

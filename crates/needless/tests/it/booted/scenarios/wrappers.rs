@@ -3,6 +3,7 @@
 use crate::booted::scenario::*;
 
 const SCRIPT: &str = "/usr/local/bin/NAME-start";
+const GOES_ON: &str = "#!/bin/sh\nexport TZ=Asia/Omsk\n/usr/local/bin/probe NAME\necho ended\n";
 const STARTS: &str = "Environment=TZ=UTC\nExecStart=/usr/local/bin/NAME-start";
 const PLACE: &str = "/etc/systemd/system/NAME.service.d/zz-needless.conf";
 
@@ -107,7 +108,7 @@ const COMMANDS: [Scenario<'static>; 6] = [
 ];
 
 /// A script that the unit starts sets or removes it: the place is there.
-const SCRIPTS: [Scenario<'static>; 7] = [
+const SCRIPTS: [Scenario<'static>; 8] = [
     Scenario {
         name: "unsets",
         unit: STARTS,
@@ -134,6 +135,17 @@ const SCRIPTS: [Scenario<'static>; 7] = [
         answer: &["/usr/local/bin/exports-start:2 sets it"],
         story: &["to change it: wrapper script, /usr/local/bin/exports-start"],
         place: (SCRIPT, "high"),
+        ..UNIT
+    },
+    // The script goes on while its program runs.
+    Scenario {
+        name: "child",
+        unit: "ExecStart=/usr/local/bin/NAME-start",
+        files: &[(SCRIPT, "755", GOES_ON)],
+        truth: Some("Asia/Omsk"),
+        answer: &["/usr/local/bin/child-start:2 sets it"],
+        place: (SCRIPT, "high"),
+        fix: "--pid PID",
         ..UNIT
     },
     // systemd exports it already: an assignment is enough.
@@ -353,7 +365,9 @@ const PROGRAMS: [Scenario<'static>; 17] = [
         program: "",
         offset: "rm -f /run/offset; until [ -s /run/offset ]; do sleep 0.1; done; cat /run/offset",
         // Which script its Perl runs is not seen any more; that systemd started it is, in its memory.
-        says: &["starts /usr/local/bin/titled, which has become another program"],
+        says: &[
+            "starts /usr/local/bin/titled, which is not the program that runs: perhaps it became that one",
+        ],
         place: (PLACE, "medium"),
         ..UNIT
     },
