@@ -33,11 +33,14 @@ use crate::running::STATE_OF_ROOT;
 pub use entry::{ChangeState, Entries, FileChange, JournalEntry, Recovered};
 use meta::{Meta, MetaFile};
 use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use store::Store;
 
 const VERSION: u32 = 2;
@@ -63,6 +66,19 @@ impl Journal {
     /// # Errors
     /// When there is no permission, others may write to it, or another needless is running.
     pub fn open(state: &Path, root: &Path) -> Result<(Journal, Vec<Recovered>), EnvironmentError> {
+        Journal::open_within(state, root, Duration::ZERO, &mut || ())
+    }
+
+    /// The same, but waits so long for another needless; `waiting` is called once, when that has taken a second.
+    ///
+    /// # Errors
+    /// As of [`Journal::open`].
+    pub fn open_within(
+        state: &Path,
+        root: &Path,
+        patience: Duration,
+        waiting: &mut dyn FnMut(),
+    ) -> Result<(Journal, Vec<Recovered>), EnvironmentError> {
         let failed = |error: std::io::Error| failed(state, &error);
         let dir = state.join("journal");
         // Nothing is made behind a link, or in a directory that others may write.
@@ -72,14 +88,26 @@ impl Journal {
         DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(failed)?;
         let store = Store::at(state)?;
         let lock = lock_file(&state.join("lock"))?;
-        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| "another needless is changing files: try again when it is done")?;
+        take_lock(&lock, patience, waiting)?;
         let disk = Disk::at(root).map_err(|error| format!("{}: {error}", root.display()))?;
         let mut journal = Journal { unreadable: Vec::new(), store, disk, lock };
         let Entries { readable, unreadable } = journal.entries()?;
         journal.unreadable = unreadable;
         let recovered = journal.recover(readable)?;
         Ok((journal, recovered))
+    }
+
+    /// Does `work`, which takes its time and needs no file of the journal, while others may change files.
+    ///
+    /// # Errors
+    /// When the journal cannot be locked again.
+    pub fn unlocked<T>(&self, work: impl FnOnce() -> T) -> Result<T, EnvironmentError> {
+        let failed = |error: Errno| EnvironmentError::from(format!("the journal's lock: {error}"));
+        rustix::fs::flock(&self.lock, FlockOperation::Unlock).map_err(failed)?;
+        let done = work();
+        let again = || rustix::fs::flock(&self.lock, FlockOperation::LockExclusive);
+        rustix::io::retry_on_intr(again).map_err(failed)?;
+        Ok(done)
     }
 
     /// Every change, oldest first. Writes nothing, and works while another needless runs.
@@ -105,7 +133,7 @@ impl Journal {
             return Err(why);
         }
         let applied = readable.into_iter().filter(|entry| entry.state == ChangeState::Applied);
-        let of_units = applied.filter_map(|entry| entry.expected).filter(|expected| {
+        let of_units = applied.flat_map(|entry| entry.expected).filter(|expected| {
             !expected.user && expected.is_unit() && expected.unit.ends_with(".service")
         });
         Ok(of_units.map(|expected| (expected.unit, expected.variable)).collect())
@@ -121,10 +149,10 @@ impl Journal {
         files: &[FileChange],
         after: Vec<Activation>,
     ) -> Result<u32, EnvironmentError> {
-        self.apply_expecting(what, files, after, None)
+        self.apply_expecting(what, files, after, Vec::new())
     }
 
-    /// The same, with what the change is to bring about.
+    /// The same, with what the change is to bring about in a process: one for each variable.
     ///
     /// # Errors
     /// As of [`Journal::apply`].
@@ -133,7 +161,7 @@ impl Journal {
         what: &str,
         files: &[FileChange],
         after: Vec<Activation>,
-        expected: Option<Expected>,
+        expected: Vec<Expected>,
     ) -> Result<u32, EnvironmentError> {
         for file in files {
             // The plan decided who may own the file.
@@ -148,12 +176,14 @@ impl Journal {
                 return Err(format!("{path}: its permissions have just changed: try again").into());
             }
         }
+        let mut expected = expected.into_iter();
         let meta = Meta {
             version: VERSION,
             what: what.to_owned(),
             after,
             files: files.iter().map(|file| self.meta_file(file)).collect(),
-            expected,
+            expected: expected.next(),
+            more: expected.collect(),
         };
         let id = self.store.next()?;
         self.record(id, &meta, files).map_err(|error| self.store.failed(&error))?;
@@ -278,6 +308,26 @@ impl Journal {
             .and_then(|()| sync_dir(&dir))
             .map_err(|error| self.store.failed(&error))
     }
+}
+
+/// Locks the file; see [`Journal::open_within`].
+fn take_lock(
+    lock: &File,
+    patience: Duration,
+    waiting: &mut dyn FnMut(),
+) -> Result<(), EnvironmentError> {
+    let (begin, mut said) = (Instant::now(), false);
+    while rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if begin.elapsed() >= patience {
+            return Err("another needless is changing files: try again when it is done".into());
+        }
+        if !said && begin.elapsed() >= Duration::from_secs(1) {
+            waiting();
+            said = true;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 /// Opens the file to lock. Opening a pipe without a reader would block.

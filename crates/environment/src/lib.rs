@@ -44,10 +44,12 @@ mod sshd_config;
 mod start_path;
 mod started_by;
 mod surrounding_unit;
+mod together;
 mod trace_run;
 mod trace_variable;
 mod unit;
 mod unit_assignments;
+mod unit_state;
 
 pub use activation::{Activation, Supervisor};
 pub use book::book_page;
@@ -72,5 +74,7 @@ pub use request::{
 };
 pub use running::{main_process, main_process_of, service_name, state_dir};
 pub use snippet::{SNIPPETS, SnippetFormat, snippet, snippet_format};
+pub use together::{by_restart, in_one};
 pub use trace_run::trace_run;
 pub use trace_variable::{VariableTrace, value_of_unit};
+pub use unit_state::UnitState;

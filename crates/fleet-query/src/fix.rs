@@ -115,7 +115,7 @@ fn of_service(cause: &str, service: &str, hosts: &BTreeSet<String>, change: &[St
       ansible.builtin.command:
         argv: {argv}
       register: needless_fix
-      changed_when: \"'done: change' in needless_fix.stdout\"
+      changed_when: \"'written: change' in needless_fix.stdout\"
       when: inventory_hostname in needless_hosts or needless_hash.stdout | default('') in needless_hosts
 ",
         name = quoted(&format!("{cause} in {service}")),

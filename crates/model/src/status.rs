@@ -8,6 +8,8 @@ pub const YES: i32 = 0;
 pub const NO: i32 = 1;
 /// It was not done, or not all of it: bad options, bad input, nothing to observe, a report that could not be written.
 pub const FAILED: i32 = 2;
+/// As [`FAILED`], and a unit that was up before is not: `fix` or `undo` has restarted it, and it did not come up again.
+pub const UNIT_DOWN: i32 = 3;
 /// needless failed where the status of the command is expected.
 pub const OURS: i32 = 125;
 /// The command was found and cannot be executed, as env(1) says it.

@@ -8,7 +8,7 @@ use needless_environment::{open_regular, others_write};
 use needless_model::{Change, Profile, Remedy, Safety, brief, shorten};
 use needless_prove::can_make;
 use needless_report::{ReportFinding, Saved, escape};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::Read;
 use std::path::Path;
 
@@ -46,6 +46,19 @@ fn trusted(context: &Context, path: &Path) -> Result<Saved> {
 pub(crate) fn first(finding: &ReportFinding) -> Option<Change> {
     let made = finding.changes().find(|(change, manual)| !manual && can_make(change));
     made.map(|(change, _)| change)
+}
+
+/// The findings that are not worth a restart, in words: those that the report calls small, and no option names.
+pub(crate) fn small(findings: &[ReportFinding], rules: &[String]) -> Option<String> {
+    let small = findings.iter().filter(|one| one.small && rules.is_empty() && first(one).is_some());
+    let name = |finding: &ReportFinding| match &finding.service {
+        Some(service) => format!("{} of {}", named(&finding.rule), named(service)),
+        None => named(&finding.rule),
+    };
+    let names: BTreeSet<String> = small.map(name).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    (!names.is_empty())
+        .then(|| format!("small, not applied: {}; --rule RULE applies one", names.join(", ")))
 }
 
 /// What a report leaves to a person, as the end of a sentence: the first remedy of each finding.

@@ -2,7 +2,7 @@
 //! themselves are listed in [`needless_model::status`].
 //!
 //! An error is 125, 126 or 127 for what runs a command (`run`, `preload`, `origin VAR -- CMD`), and 2 for the rest and
-//! for a wrong command line. `--fail-on` judges before anything is written, and what cannot be written makes it fail.
+//! for a wrong command line; 3 where `fix` or `undo` leaves a unit down. `--fail-on` judges before anything is written, and what cannot be written makes it fail.
 
 use crate::cli::{Action, in_one_line};
 use crate::output;
@@ -18,6 +18,33 @@ pub(crate) const DONE: Exit = Exit::Code(status::YES);
 pub(crate) fn answer(yes: bool) -> Exit {
     Exit::Code(if yes { status::YES } else { status::NO })
 }
+
+/// A unit of systemd that was up before it was restarted, and is not up again.
+#[derive(Debug)]
+pub(crate) struct UnitDown {
+    /// Its name.
+    pub(crate) unit: String,
+    /// Whether it is one of the user's own systemd.
+    pub(crate) user: bool,
+    /// What has failed.
+    pub(crate) why: String,
+}
+
+impl UnitDown {
+    /// The line that must not be overlooked.
+    pub(crate) fn warn(&self) {
+        let (unit, user) = (&self.unit, if self.user { "--user " } else { "" });
+        output::warn(format_args!("{unit} IS DOWN: `systemctl {user}status {unit}`"));
+    }
+}
+
+impl std::fmt::Display for UnitDown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for UnitDown {}
 
 /// The statuses that stand for errors.
 #[derive(Clone, Copy)]
@@ -42,6 +69,10 @@ impl ErrorStatus {
     /// Shows the error, in one line.
     pub(crate) fn end(self, error: &anyhow::Error) -> Exit {
         output::warn(format_args!("{error:#}"));
+        if let Some(down) = error.downcast_ref::<UnitDown>() {
+            down.warn();
+            return Exit::Code(status::UNIT_DOWN);
+        }
         Exit::Code(match self {
             ErrorStatus::Plain => status::FAILED,
             ErrorStatus::LikeEnv => {

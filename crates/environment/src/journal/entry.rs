@@ -35,8 +35,8 @@ pub struct JournalEntry {
     pub announced: bool,
     /// The files that it changed.
     pub paths: Vec<String>,
-    /// What it is to bring about in a process, where that is known.
-    pub expected: Option<Expected>,
+    /// What it is to bring about in a process, where that is known: one for each variable, all by the same restart.
+    pub expected: Vec<Expected>,
     /// Whether its process is being restarted with it, or was, and nobody has looked since.
     pub on_trial: bool,
 }

@@ -15,6 +15,9 @@ pub(super) struct Meta {
     pub(super) files: Vec<MetaFile>,
     #[serde(default)]
     pub(super) expected: Option<Expected>,
+    /// The same of its other variables, which the same restart brings into force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) more: Vec<Expected>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -89,7 +89,7 @@ impl Store {
             state,
             announced,
             paths,
-            expected: meta.expected,
+            expected: meta.expected.into_iter().chain(meta.more).collect(),
             on_trial: state == ChangeState::Applied && has(ON_TRIAL),
         })
     }

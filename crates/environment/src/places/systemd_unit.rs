@@ -206,10 +206,11 @@ fn how_sure(
     match how {
         Started::Directly if is_known == Some(false) => {
             let program = way.programs.last().map_or("", String::as_str);
+            let runs = query.process().map_or("another program", ProcInfo::name);
             (
                 Medium,
                 format!(
-                    "{name} starts {program}, which is not the program that runs: perhaps it became that one, and changed the variable"
+                    "{name} starts {program}, and its process runs {runs}: perhaps the one became the other and changed the variable, or the unit was edited since"
                 ),
             )
         }

@@ -107,11 +107,14 @@ pub(crate) struct FixArgs {
     /// back. Its needless calls are counted before and after.
     #[arg(long)]
     pub(crate) restart: bool,
+    /// Write also where a file of the unit was edited and systemd has not read that yet: it comes into force, too.
+    #[arg(long)]
+    pub(crate) with_pending: bool,
     /// How long its calls are counted, each time; needs CAP_BPF and CAP_PERFMON (sudo).
     #[arg(long = "for", value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) length: Duration,
     /// Check whether change ID has taken effect: exit status 1 if not.
-    #[arg(long, value_name = "ID", value_parser = number::<u32>, conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "rules", "format"])]
+    #[arg(long, value_name = "ID", value_parser = number::<u32>, conflicts_with_all = ["report", "unit", "user_unit", "pid", "place", "change", "locale", "diff", "yes", "restart", "with_pending", "rules", "format"])]
     pub(crate) check: Option<u32>,
 }
 

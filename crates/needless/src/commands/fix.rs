@@ -1,6 +1,7 @@
 //! `fix`: shows each change as a diff, asks, writes it and makes it take effect.
 
 mod calls;
+mod group;
 mod in_force;
 mod preview;
 mod requests;
@@ -15,11 +16,10 @@ use anyhow::{Context as _, Result, bail};
 use calls::Counter;
 use needless_environment::{
     self as environment, Activation, ChangeRequest, Disk, Expected, Journal, LocaleHow, Plan,
-    overruled,
 };
 use needless_host::Root;
 use needless_model::Exit;
-use needless_report::escape;
+use needless_report::{Saved, escape};
 pub(super) use preview::preview;
 use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal, Write};
@@ -89,15 +89,8 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
         undone += snippets::print(format, &changes, &disk, args, alone)?;
         return made(undone);
     }
-    for change in changes {
-        match PlannedChange::of(change, args.restart, &disk) {
-            Ok(planned) => undone += u32::from(!run.carry_out(&planned)?),
-            Err(why) if alone => bail!("{why}"),
-            Err(why) => {
-                undone += 1;
-                output::warn(why);
-            }
-        }
+    for group in environment::by_restart(changes) {
+        undone += run.carry_out(group, alone, &disk)?;
     }
     made(undone)
 }
@@ -105,41 +98,14 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
 /// Says so, and what the report advises to do by hand.
 fn nothing_to_change(args: &FixArgs, context: &Context) -> Result<Exit> {
     let report = args.report.as_deref().map(|path| advice::report(context, path)).transpose()?;
+    let is_small = |report: &Saved| advice::small(&report.findings, &args.rules).is_some();
+    if report.as_ref().is_some_and(is_small) {
+        return Ok(exit::DONE);
+    }
     let by_hand = report.map(|report| advice::by_hand(&report.findings, &args.rules));
     let by_hand = by_hand.unwrap_or_default();
     output::warn(format_args!("nothing to change: no remedy that a tool may apply{by_hand}"));
     Ok(exit::DONE)
-}
-
-/// A change with its plan, and where it will be seen to be in force.
-struct PlannedChange {
-    change: ChangeRequest,
-    plan: Plan,
-    expected: Option<Expected>,
-}
-
-impl PlannedChange {
-    /// `restart`: the process may be restarted, to look whether the change arrives.
-    fn of(mut change: ChangeRequest, restart: bool, disk: &Disk) -> Result<PlannedChange, String> {
-        let expected = Expected::of(&change);
-        if restart && let Some(expected) = &expected {
-            change = expected.tried(&change).unwrap_or(change);
-            change.caveats.extend(expected.restart_caveat());
-        }
-        let value = change.value.as_deref();
-        match environment::plan(&change.location, &change.variable, value, disk) {
-            Ok(plan) => Ok(PlannedChange { change, plan, expected }),
-            Err(why) => {
-                let words = environment::label(&change.variable, value);
-                let tried = expected.filter(|_| !restart).and_then(|one| one.tried(&change));
-                let hint = tried.map_or(
-                    "",
-                    |_| "; with --restart it is tried, and taken back if it does not arrive",
-                );
-                Err(format!("{words}: {why}{hint}"))
-            }
-        }
-    }
 }
 
 /// The exit status, where so many changes were not made.
@@ -157,30 +123,29 @@ fn fix_locale(name: &str, args: &FixArgs, context: &Context) -> Result<Exit> {
     let root = Root::own().context("cannot open /")?;
     let how = LocaleHow { directory: args.directory, messages: args.messages };
     let plan = environment::plan_locale(name, how, &disk, &root)?;
-    match run.show_and_apply(None, &plan, None)? {
-        Done::Refused => bail!("1 change was not made"),
-        Done::There => {
-            writeln!(output::stdout_lines()?, "already so: {}", escape(&plan.what))?;
-            Ok(exit::DONE)
-        }
-        Done::Shown | Done::Applied(..) => Ok(exit::DONE),
+    match run.show_and_ask(None, &plan, "")? {
+        Answer::No => bail!("1 change was not made"),
+        Answer::There => writeln!(output::stdout_lines()?, "already so: {}", escape(&plan.what))?,
+        Answer::Shown => {}
+        Answer::Yes => drop(run.write(&mut output::stdout_lines()?, &[&plan], Vec::new())?),
     }
+    Ok(exit::DONE)
 }
 
 fn disk() -> Result<Disk> {
     Disk::at(Path::new("/")).context("cannot open /")
 }
 
-/// What became of a plan.
-enum Done {
-    /// There was nothing to do.
+/// What is to become of a plan.
+enum Answer {
+    /// There is nothing to do.
     There,
     /// Only the diff was wanted.
     Shown,
     /// The user said no.
-    Refused,
-    /// It was written, as this change of the journal.
-    Applied(u32, Journal),
+    No,
+    /// It is to be written.
+    Yes,
 }
 
 /// What all changes of this run have in common.
@@ -203,59 +168,15 @@ impl Run<'_> {
         Ok(Run { args, counter: Counter { context, length: args.length }, state, reported })
     }
 
-    /// Shows the plan, and writes it if the user agrees. Returns whether the change is in effect.
-    fn carry_out(&self, planned: &PlannedChange) -> Result<bool> {
-        let PlannedChange { change, plan, expected } = planned;
-        let (expected, restart) = (expected.as_ref(), self.args.restart);
-        let (id, journal) = match self.show_and_apply(Some(change), plan, expected)? {
-            Done::There => {
-                // A reload with a file that its reader refuses may end the reader.
-                if restart && let Some(why) = overruled(change) {
-                    bail!("{}: {why}", plan.what);
-                }
-                return in_force::already(expected, plan, restart, &self.counter, &self.state);
-            }
-            Done::Shown => return Ok(true),
-            Done::Refused => return Ok(false),
-            Done::Applied(id, journal) => (id, journal),
-        };
-        let mut out = output::stdout_lines()?;
-        let entry = journal.entry(id)?;
-        undo::announce(&mut out, &journal, &entry)?;
-        if let Some(why) = overruled(change) {
-            undo::announce(&mut out, &journal, &journal.undo(id)?)?;
-            bail!("{why}; taken back");
-        }
-        match &entry.expected {
-            Some(expected) if restart && expected.next.is_none() && expected.is_active() => {
-                in_force::restart_and_look(
-                    &mut out,
-                    expected,
-                    plan,
-                    Some(id),
-                    &journal,
-                    &self.counter,
-                )?
-            }
-            Some(expected) if expected.next.is_none() => {
-                in_force::pending(&mut out, expected, plan, id, restart)?;
-            }
-            expected => {
-                let about = (change, expected.as_ref());
-                in_force::unseen(&mut out, about, plan, id, restart, &journal)?;
-            }
-        }
-        Ok(true)
-    }
-
-    fn show_and_apply(
+    /// Shows the plan, and asks. `beside`: what is restarted with its unit.
+    fn show_and_ask(
         &self,
         change: Option<&ChangeRequest>,
         plan: &Plan,
-        expected: Option<&Expected>,
-    ) -> Result<Done> {
+        beside: &str,
+    ) -> Result<Answer> {
         if plan.files.is_empty() {
-            return Ok(Done::There);
+            return Ok(Answer::There);
         }
         let mut out = output::stdout_lines()?;
         if self.args.diff {
@@ -270,35 +191,50 @@ impl Run<'_> {
             let text = if terminal { safe_lines(&diff) } else { diff };
             out.write_all(text.as_bytes())?;
             out.flush()?;
-            return Ok(Done::Shown);
+            return Ok(Answer::Shown);
         }
-        show(&mut out, change, plan)?;
+        show(&mut out, change, plan, beside)?;
         if times_change::is_refused(change, self.args) {
-            return Ok(Done::Refused);
+            return Ok(Answer::No);
         }
-        if !self.args.yes && !agreed()? {
-            return Ok(Done::Refused);
-        }
-        let mut expected = expected.cloned();
-        if let Some(expected) = &mut expected {
-            self.counter.before(expected)?;
-        }
+        Ok(if self.args.yes || agreed()? { Answer::Yes } else { Answer::No })
+    }
+
+    /// Writes plans, which were made one on top of the other, as one change of the journal.
+    fn write(
+        &self,
+        out: &mut impl Write,
+        plans: &[&Plan],
+        expected: Vec<Expected>,
+    ) -> Result<(u32, Journal)> {
         let journal = if self.reported {
-            Journal::open(&self.state, Path::new("/"))?.0
+            undo::wait_for_journal(&self.state)?.0
         } else {
-            let (journal, recovered) = undo::open(&mut out, &self.state, None)?;
+            let (journal, recovered) = undo::open(out, &self.state, None)?;
             recovered.iter().for_each(output::warn);
             journal
         };
-        let reload = std::iter::once(plan.reload.clone());
-        let after = reload.filter(Activation::is_known).collect();
-        let id = journal.apply_expecting(&plan.what, &plan.files, after, expected)?;
-        writeln!(out, "done: change {id}; `needless undo {id}` takes it back")?;
-        Ok(Done::Applied(id, journal))
+        let what: Vec<&str> = plans.iter().map(|plan| plan.what.as_str()).collect();
+        let mut after: Vec<Activation> = Vec::new();
+        for plan in plans.iter().filter(|plan| plan.reload.is_known()) {
+            if !after.contains(&plan.reload) {
+                after.push(plan.reload.clone());
+            }
+        }
+        let files = plans.iter().flat_map(|plan| plan.files.clone()).collect();
+        let files = environment::in_one(files);
+        let id = journal.apply_expecting(&what.join("; "), &files, after, expected)?;
+        writeln!(out, "written: change {id}; `needless undo {id}` takes it back")?;
+        Ok((id, journal))
     }
 }
 
-fn show(out: &mut impl Write, change: Option<&ChangeRequest>, plan: &Plan) -> Result<()> {
+fn show(
+    out: &mut impl Write,
+    change: Option<&ChangeRequest>,
+    plan: &Plan,
+    beside: &str,
+) -> Result<()> {
     let what = escape(&plan.what);
     writeln!(out, "{what}\n  reaches  {}", escape(&plan.reach))?;
     writeln!(out, "  place    {}\n  why      {}", escape(&plan.place), escape(&plan.why))?;
@@ -313,7 +249,7 @@ fn show(out: &mut impl Write, change: Option<&ChangeRequest>, plan: &Plan) -> Re
     writeln!(out, "  effect   {}", plan.effect)?;
     let each = plan.activation.left_to_user().iter();
     for one in each.chain([&plan.activation]).filter(|one| one.is_known()) {
-        writeln!(out, "  restart  {}", escape(&one.to_string()))?;
+        writeln!(out, "  restart  {}{}", escape(&one.to_string()), escape(beside))?;
     }
     writeln!(out, "\n{}", safe_lines(&plan.diff_to_show()))?;
     if plan.hides_text() {

@@ -2,6 +2,7 @@
 
 use super::fix;
 use crate::cli::UndoArgs;
+use crate::exit::UnitDown;
 use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
@@ -12,6 +13,13 @@ use needless_model::Exit;
 use needless_report::escape;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How long a run waits for another one that changes files.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A command that takes longer is named, because nothing is seen of it.
+const SOON: Duration = Duration::from_secs(2);
 
 pub(crate) fn undo(args: &UndoArgs) -> Result<Exit> {
     if args.list {
@@ -91,7 +99,7 @@ fn take_back(wanted: Option<u32>, yes: bool) -> Result<()> {
         Some(entry) => entry,
         None => {
             let entry = journal.entry(id)?;
-            let is_stopped = || entry.expected.as_ref().is_some_and(Expected::is_stopped);
+            let is_stopped = || entry.expected.first().is_some_and(Expected::is_stopped);
             stays_stopped = entry.on_trial && is_stopped();
             let restarts = entry.on_trial && !stays_stopped;
             let mut merged = Vec::new();
@@ -108,10 +116,11 @@ fn take_back(wanted: Option<u32>, yes: bool) -> Result<()> {
     let written = writeln!(out, "{how}: change {id}, {}", escape(&entry.what));
     // Where an earlier run began to undo it, opening the journal has done this.
     if !journal.entry(id)?.announced {
-        announce(&mut out, &journal, &entry)?;
+        let done = announce(&mut out, &journal, &entry);
+        done.map_err(|why| if entry.restarted { failed(why, &entry.expected) } else { why })?;
     }
     written?;
-    if let Some(expected) = entry.expected.as_ref().filter(|_| stays_stopped) {
+    if let Some(expected) = entry.expected.first().filter(|_| stays_stopped) {
         let unit = escape(&expected.unit);
         writeln!(
             out,
@@ -119,7 +128,23 @@ fn take_back(wanted: Option<u32>, yes: bool) -> Result<()> {
         )?;
         return Ok(());
     }
-    Ok(who_keeps_it(&mut out, &entry)?)
+    who_keeps_it(&mut out, &entry)?;
+    let why = format!("change {id} is taken back; its unit was restarted, and does not run");
+    match entry.restarted.then(|| down(&entry.expected, &why)).flatten() {
+        Some(down) => Err(down.into()),
+        None => Ok(()),
+    }
+}
+
+/// The unit, where it is down after its restart.
+fn down(expected: &[Expected], why: &str) -> Option<UnitDown> {
+    let Expected { unit, user, .. } = expected.first().filter(|one| one.is_down())?;
+    Some(UnitDown { unit: unit.clone(), user: *user, why: why.to_owned() })
+}
+
+/// The error of a restart: an own kind where the unit is down now.
+pub(super) fn failed(why: anyhow::Error, expected: &[Expected]) -> anyhow::Error {
+    down(expected, &format!("{why:#}")).map_or(why, Into::into)
 }
 
 /// Shows what is taken out of files that others have changed since, and asks.
@@ -148,20 +173,25 @@ fn who_keeps_it(out: &mut impl Write, entry: &JournalEntry) -> std::io::Result<(
     if let Some(last) = entry.after.last().filter(|_| entry.restarted) {
         return writeln!(out, "{}: {}", last.verb(), escape(&last.to_string()));
     }
-    let Some(expected) = &entry.expected else {
+    if entry.expected.is_empty() {
         return writeln!(out, "processes that run keep the value until they are restarted");
-    };
-    match expected.look() {
-        Seen::InForce(who) => {
-            let (who, label, words) = (escape(&who), expected.label(), &expected.activation);
-            let how = match &expected.next {
-                Some(next) => format!("the next {next} has what the files say now"),
-                None => format!("`{words}` gives it what the files say now"),
-            };
-            writeln!(out, "{who} still has {}: {}", escape(&label), escape(&how))
-        }
-        _ => Ok(()),
     }
+    for expected in &entry.expected {
+        let Seen::InForce(who) = expected.look() else { continue };
+        let (who, label, words) = (escape(&who), expected.label(), &expected.activation);
+        let how = match &expected.next {
+            Some(next) => format!("the next {next} has what the files say now"),
+            None => format!("`{words}` gives it what the files say now"),
+        };
+        writeln!(out, "{who} still has {}: {}", escape(&label), escape(&how))?;
+    }
+    Ok(())
+}
+
+/// Opens the journal, and waits where another needless changes files.
+pub(super) fn wait_for_journal(state: &Path) -> Result<(Journal, Vec<Recovered>)> {
+    let mut waiting = || output::inform("waiting for another needless, which is changing files");
+    Ok(Journal::open_within(state, Path::new("/"), PATIENCE, &mut waiting)?)
 }
 
 /// Opens the journal. Reports what cannot be read in it, but for `wanted`; and announces what a run that was killed did
@@ -171,7 +201,7 @@ pub(super) fn open(
     state: &Path,
     wanted: Option<u32>,
 ) -> Result<(Journal, Vec<Recovered>)> {
-    let (journal, recovered) = Journal::open(state, Path::new("/"))?;
+    let (journal, recovered) = wait_for_journal(state)?;
     for (id, why) in journal.unreadable.iter().filter(|(id, _)| Some(*id) != wanted) {
         output::warn(unreadable_change(*id, why));
     }
@@ -214,7 +244,11 @@ pub(super) fn finish_earlier(out: &mut impl Write, state: &Path) -> Result<bool>
 /// Looks at a process that was restarted with a change, by a run that was killed before it looked.
 fn look_again(out: &mut impl Write, journal: &Journal, entry: &JournalEntry) -> Result<()> {
     // Where it is pending, the process was not restarted.
-    let Some(Seen::Missing(why)) = entry.expected.as_ref().map(Expected::look_late) else {
+    let missing = |one: &Expected| match one.look_late() {
+        Seen::Missing(why) => Some(why),
+        _ => None,
+    };
+    let Some(why) = entry.expected.iter().find_map(missing) else {
         return Ok(journal.tried(entry.id)?);
     };
     let entry = match journal.take_back(entry.id) {
@@ -227,7 +261,11 @@ fn look_again(out: &mut impl Write, journal: &Journal, entry: &JournalEntry) -> 
     };
     let (what, why) = (escape(&entry.what), escape(&why));
     let written = writeln!(out, "taken back: change {}, {what}: {why}", entry.id);
-    announce(out, journal, &entry)?;
+    let announced = announce(out, journal, &entry);
+    if let Some(down) = down(&entry.expected, &why) {
+        down.warn();
+    }
+    announced?;
     Ok(written?)
 }
 
@@ -244,7 +282,7 @@ pub(super) fn announce(
 
 /// Runs what has a changed file read again. The change stays where that fails.
 fn read_again(out: &mut impl Write, activation: &Activation) -> Result<()> {
-    let hint = activation.take_effect().map_err(|why| match activation {
+    let hint = patiently(activation, || activation.take_effect()).map_err(|why| match activation {
         Activation::Restart { unit, user } => {
             let user = if *user { "--user " } else { "" };
             anyhow!(
@@ -259,4 +297,21 @@ fn read_again(out: &mut impl Write, activation: &Activation) -> Result<()> {
         Some(hint) => Ok(writeln!(out, "{}", escape(&hint))?),
         None => Ok(()),
     }
+}
+
+/// Does what `activation` does, and names the command where that takes long.
+pub(super) fn patiently<T>(activation: &Activation, work: impl FnOnce() -> T) -> T {
+    let (ended, end) = channel::<()>();
+    let watch = move || {
+        if end.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
+            output::inform(format_args!("running `{activation}` …"));
+        }
+    };
+    std::thread::scope(|scope| {
+        // Where there can be no thread, nothing is said.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
+        let done = work();
+        drop(ended);
+        done
+    })
 }

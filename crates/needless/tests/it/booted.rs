@@ -5,6 +5,7 @@ mod changes;
 mod crontab;
 mod in_force;
 pub(crate) mod machine;
+mod one_restart;
 mod places;
 pub(crate) mod probe;
 mod restart_killed;

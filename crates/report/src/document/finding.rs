@@ -38,7 +38,7 @@ pub struct ReportFinding {
     /// 0.5 % of the CPU time of a command, or less than 0.1 % of a core in a window. Never for wrong results.
     #[serde(default)]
     #[schemars(!default)]
-    pub(crate) small: bool,
+    pub small: bool,
     /// Kernel time of the needless calls in microseconds, where known.
     pub(crate) kernel_us: Option<Micros>,
     /// Whether `kernel_us` is the cost of such a call on this host times their number, rather than

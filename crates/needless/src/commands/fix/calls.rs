@@ -1,4 +1,4 @@
-//! The needless calls of a unit's processes, counted before a change and after it.
+//! The needless calls of a unit's processes, counted before changes and after them.
 
 use crate::context::Context;
 use crate::output;
@@ -8,6 +8,7 @@ use needless_model::Fact;
 use needless_observe::{ObserveOptions, Who};
 use needless_report::{number, per_second};
 use needless_rules::{CheckOptions, NotChecked, RULES};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
@@ -25,22 +26,25 @@ impl Counter<'_> {
     ///
     /// # Errors
     /// When the user interrupts it.
-    pub(super) fn before(&self, expected: &mut Expected) -> Result<()> {
+    pub(super) fn before(&self, expected: &mut [Expected]) -> Result<()> {
         // Two sessions, or two runs of a job, need not do the same.
-        if expected.next.is_some() {
+        if expected.first().is_none_or(|first| first.next.is_some()) {
             return Ok(());
         }
-        expected.calls = self.count(expected).ok();
+        let calls = self.count(expected).ok();
         let short = |calls: &Calls| u128::from(calls.length_ns) < self.length.as_nanos() * 9 / 10;
-        if expected.calls.as_ref().is_some_and(short) && expected.runs() {
+        if calls.as_ref().is_some_and(short) && expected[0].runs() {
             bail!("interrupted: nothing was changed");
         }
+        // All that are made together are counted together.
+        expected[0].calls = calls;
         Ok(())
     }
 
     /// Counts after the change, and says what it saved.
-    pub(super) fn report(&self, out: &mut impl Write, expected: &Expected) -> Result<()> {
-        let line = match (&expected.calls, self.count(expected)) {
+    pub(super) fn report(&self, out: &mut impl Write, expected: &[Expected]) -> Result<()> {
+        let before = expected.first().and_then(|first| first.calls);
+        let line = match (&before, self.count(expected)) {
             (Some(before), Ok(after)) => compared(before, &after),
             (None, Ok(after)) => format!(
                 "{} calls per second now ({}); before the change they were not counted",
@@ -55,16 +59,19 @@ impl Counter<'_> {
         Ok(writeln!(out, "{line}")?)
     }
 
-    /// The calls of the unit's processes that the rules of the change find needless: the rule of the finding, or all
-    /// rules that name the variable.
-    fn count(&self, expected: &Expected) -> Result<Calls, String> {
+    /// The calls of the unit's processes that the rules of the changes find needless: the rule of the finding, or all
+    /// rules that name the variable. All of them are about one unit.
+    fn count(&self, all: &[Expected]) -> Result<Calls, String> {
+        let expected = all.first().ok_or("it is not about one unit")?;
         let settings = &self.context.settings;
-        let only = match &expected.rules[..] {
-            [] => self.rules_about(&expected.variable),
+        let rules = all.iter().flat_map(|one| match &one.rules[..] {
+            [] => self.rules_about(&one.variable),
             rules => rules.to_vec(),
-        };
+        });
+        let only: BTreeSet<String> = rules.collect();
         if only.is_empty() {
-            return Err(format!("no rule is about {}", expected.variable));
+            let variables: Vec<&str> = all.iter().map(|one| one.variable.as_str()).collect();
+            return Err(format!("no rule is about {}", variables.join(" or ")));
         }
         let options =
             ObserveOptions { watch: settings.watched.clone(), ..ObserveOptions::default() };
@@ -83,7 +90,7 @@ impl Counter<'_> {
         let length_ns = profile.window.length_ns.filter(|ns| *ns > 0).ok_or("it ended at once")?;
         let options = CheckOptions {
             min_saving_percent: 0.0,
-            only,
+            only: only.into_iter().collect(),
             pedantic: true,
             declared: settings.rules.clone(),
             ..CheckOptions::default()

@@ -5,7 +5,8 @@ use super::undo;
 use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
-    ChangeRequest, ChangeState, Entries, Expected, Journal, JournalEntry, Plan, Seen, overruled,
+    Activation, ChangeRequest, ChangeState, Entries, Expected, Journal, JournalEntry, Plan, Seen,
+    overruled,
 };
 use needless_model::Exit;
 use needless_report::escape;
@@ -63,47 +64,48 @@ pub(super) fn check(id: u32, counter: &Counter<'_>, state: &Path) -> Result<Exit
         ChangeState::Undone => bail!("change {id} was undone"),
         _ => bail!("change {id} is not finished: `needless undo {id}` takes it back"),
     }
-    let Some(expected) = entry.expected else {
+    let Some(first) = entry.expected.first() else {
         bail!("change {id} is not about one unit: `needless origin VAR PID` looks at a process");
     };
-    let (label, mut out) = (expected.label(), output::stdout_lines()?);
-    let (yes, why) = match expected.look() {
-        Seen::InForce(who) => (true, who),
-        Seen::Pending(why) => match &expected.next {
-            Some(next) => (false, format!("{why}: the next {next} has it")),
-            None => (false, format!("{why}: restart {}", expected.unit)),
-        },
-        Seen::Missing(why) => (false, why),
-        Seen::Unknown(why) => bail!("change {id} was not seen: {why}"),
-    };
-    match yes {
-        true => {
-            writeln!(out, "in force: {} in {}", escape(&label), escape(&why))?;
-            if expected.next.is_none() {
-                counter.report(&mut out, &expected)?;
+    let (mut all, mut out) = (true, output::stdout_lines()?);
+    for expected in &entry.expected {
+        let label = expected.label();
+        let why = match expected.look() {
+            Seen::InForce(who) => {
+                writeln!(out, "in force: {} in {}", escape(&label), escape(&who))?;
+                continue;
             }
-        }
-        false => writeln!(out, "not in force: {}: {}", escape(&label), escape(&why))?,
+            Seen::Pending(why) => match &expected.next {
+                Some(next) => format!("{why}: the next {next} has it"),
+                None => format!("{why}: restart {}", expected.unit),
+            },
+            Seen::Missing(why) => why,
+            Seen::Unknown(why) => bail!("change {id} was not seen: {why}"),
+        };
+        all = false;
+        writeln!(out, "not in force: {}: {}", escape(&label), escape(&why))?;
     }
-    Ok(exit::answer(yes))
+    if all && first.next.is_none() {
+        counter.report(&mut out, &entry.expected)?;
+    }
+    Ok(exit::answer(all))
 }
 
-/// The file says it already: whether the process has it, too. Returns whether there is nothing left to do but a
-/// restart.
+/// The file says it already: whether the process has it, too.
 pub(super) fn already(
     expected: Option<&Expected>,
     plan: &Plan,
     restart: bool,
     counter: &Counter<'_>,
     state: &Path,
-) -> Result<bool> {
+) -> Result<()> {
     let (mut out, what) = (output::stdout_lines()?, escape(&plan.what));
     // Returns whether it did.
     let again = |out: &mut dyn Write| -> Result<bool> {
         if !restart || !plan.activation.is_known() {
             return Ok(false);
         }
-        plan.activation.run()?;
+        undo::patiently(&plan.activation, || plan.activation.run())?;
         let words = plan.activation.to_string();
         writeln!(out, "{}: {}", plan.activation.verb(), escape(&words))?;
         Ok(true)
@@ -116,15 +118,14 @@ pub(super) fn already(
         } else if restart {
             writeln!(out, "{}", nothing_restarted(plan))?;
         }
-        return Ok(true);
+        return Ok(());
     };
     let seen = expected.look();
     if let (Some(next), Seen::Pending(why) | Seen::Missing(why) | Seen::Unknown(why)) =
         (&expected.next, &seen)
     {
         again(&mut out)?;
-        writeln!(out, "already so: {what}: {}: the next {next} has it", escape(why))?;
-        return Ok(true);
+        return Ok(writeln!(out, "already so: {what}: {}: the next {next} has it", escape(why))?);
     }
     match seen {
         Seen::InForce(who) => writeln!(out, "already so: {what}, in force in {}", escape(&who))?,
@@ -134,35 +135,42 @@ pub(super) fn already(
         }
         Seen::Unknown(why) => writeln!(out, "already so: {what} ({})", escape(&why))?,
         _ if restart => {
-            let mut expected = expected.clone();
-            counter.before(&mut expected)?;
+            let mut all = [expected.clone()];
+            counter.before(&mut all)?;
             // An earlier run wrote it, or somebody else did.
             let (journal, _) = undo::open(&mut out, state, None)?;
             let ours = journal.entries()?.readable.into_iter().rfind(|entry| {
-                let same = entry.expected.as_ref().is_some_and(|one| one.is_same(&expected));
+                let same = entry.expected.iter().any(|one| one.is_same(expected));
                 entry.state == ChangeState::Applied && same
             });
-            let id = ours.map(|entry| entry.id);
-            restart_and_look(&mut out, &expected, plan, id, &journal, counter)?;
+            let made = (ours.map(|entry| entry.id), &journal);
+            restart_and_look(&mut out, &all, &plan.activation, made, counter)?;
         }
         Seen::Pending(why) | Seen::Missing(why) => {
             let (why, words) = (escape(&why), plan.activation.to_string());
             writeln!(out, "written, not in force: {what}: {why}: restart: `{}`", escape(&words))?;
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Says how a change that was written comes into force.
 pub(super) fn pending(
     out: &mut impl Write,
-    expected: &Expected,
+    expected: &[Expected],
     plan: &Plan,
     id: u32,
     restart: bool,
 ) -> Result<()> {
     let words = plan.activation.to_string();
-    match expected.look() {
+    let mut seen = Seen::Unknown(String::new());
+    for one in expected {
+        seen = one.look();
+        if !matches!(seen, Seen::InForce(_)) {
+            break;
+        }
+    }
+    match seen {
         Seen::InForce(who) => writeln!(out, "in force: {} already has it", escape(&who))?,
         Seen::Unknown(why) if restart => writeln!(
             out,
@@ -223,34 +231,34 @@ pub(super) fn unseen(
         return Ok(writeln!(out, "{why}; {origin}")?);
     }
     let stays = |why| anyhow!("{why}; the change stays: `needless undo {id}` takes it back");
-    plan.activation.run().map_err(stays)?;
+    let run = || undo::patiently(&plan.activation, || plan.activation.run());
+    run().map_err(stays)?;
     if let Some(why) = overruled(change) {
         undo::announce(out, journal, &journal.undo(id)?)?;
-        plan.activation.run().map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
+        run().map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
         bail!("{why}; taken back, and {verb} once more");
     }
     let seen = if next.is_some() { "" } else { "not looked at: " };
     Ok(writeln!(out, "{verb}: {}; {seen}{origin}", escape(&words))?)
 }
 
-/// Restarts the unit, looks at its new process and counts its calls. The change `id` of the journal is taken back if
-/// the process did not get it.
+/// Restarts the unit of all that is `expected`, looks at its new process and counts its calls. The change of the journal
+/// is taken back if the process did not get all of it.
 ///
 /// # Errors
 /// When it is not in force.
 pub(super) fn restart_and_look(
     out: &mut impl Write,
-    expected: &Expected,
-    plan: &Plan,
-    id: Option<u32>,
-    journal: &Journal,
+    expected: &[Expected],
+    activation: &Activation,
+    (id, journal): (Option<u32>, &Journal),
     counter: &Counter<'_>,
 ) -> Result<()> {
     // If this run is killed from here on, the next one looks.
     id.map_or(Ok(()), |id| journal.on_trial(id))?;
     // What is said is written at the end: no write may end the trial.
     let mut said = Vec::new();
-    let looked = trial(&mut said, expected, plan, counter);
+    let looked = trial(&mut said, expected, activation, journal, counter);
     let written = out.write_all(&said);
     match (looked, id) {
         (Ok(()), id) => {
@@ -262,53 +270,73 @@ pub(super) fn restart_and_look(
             bail!("{why}; the change stays: `needless fix --check {id}`, `needless undo {id}`")
         }
         (Err(Lacking::Missing(why)), Some(id)) => {
-            let back = match journal.take_back(id) {
-                Ok(back) => back,
-                Err(error) => {
-                    // Said once. What has begun to be taken back is finished by a later run.
-                    journal.tried(id)?;
-                    bail!("{why}; not taken back: {error}");
-                }
-            };
-            undo::announce(out, journal, &back)
-                .map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
-            bail!("{why}; taken back, and {} once more", plan.activation.verb())
+            let why = why.to_string();
+            let back = take_back(out, (id, journal), activation);
+            Err(undo::failed(anyhow!("{why}; {}", back.unwrap_or_else(|but| but)), expected))
         }
-        (Err(Lacking::Missing(why) | Lacking::Unseen(why)), None) => Err(why),
+        (Err(Lacking::Missing(why)), None) => Err(undo::failed(why, expected)),
+        (Err(Lacking::Unseen(why)), None) => Err(why),
     }
+}
+
+/// Takes a change back that its process did not get, and restarts that once more. Returns what became of it; as an error
+/// where that is not all.
+fn take_back(
+    out: &mut impl Write,
+    (id, journal): (u32, &Journal),
+    activation: &Activation,
+) -> Result<String, String> {
+    let back = journal.take_back(id).map_err(|error| {
+        // Said once. What has begun to be taken back is finished by a later run.
+        let said = journal.tried(id).map_or_else(|more| format!(" ({more})"), |()| String::new());
+        format!("not taken back: {error}{said}")
+    })?;
+    undo::announce(out, journal, &back).map_err(|error| format!("taken back, but {error}"))?;
+    Ok(format!("taken back, and {} once more", activation.verb()))
 }
 
 /// Restarts the unit, looks at its new process, counts, and looks again.
 fn trial(
     out: &mut impl Write,
-    expected: &Expected,
-    plan: &Plan,
+    all: &[Expected],
+    activation: &Activation,
+    journal: &Journal,
     counter: &Counter<'_>,
 ) -> Result<(), Lacking> {
-    let (label, verb) = (expected.label(), plan.activation.verb());
-    plan.activation
-        .run()
-        .map_err(|why| Lacking::Missing(anyhow!("{label}: the restart failed: {why}")))?;
-    let mut restarts = expected.restarts();
-    writeln!(out, "{verb}: {}", escape(&plan.activation.to_string()))?;
-    let who = match expected.look_after_restart() {
-        Seen::InForce(who) => who,
-        Seen::Unknown(why) => {
-            return Err(Lacking::Unseen(anyhow!("{label} was not seen: {why}")));
+    let Some(first) = all.first() else { return Ok(()) };
+    let labels: Vec<String> = all.iter().map(Expected::label).collect();
+    undo::patiently(activation, || activation.run()).map_err(|why| {
+        Lacking::Missing(anyhow!("{}: the restart failed: {why}", labels.join(", ")))
+    })?;
+    let mut restarts = first.restarts();
+    writeln!(out, "{}: {}", activation.verb(), escape(&activation.to_string()))?;
+    let mut seen = Vec::new();
+    for (one, label) in all.iter().zip(&labels) {
+        // The process has settled when it was looked at for the first of them.
+        let settled = (!seen.is_empty()).then(|| one.look());
+        let look = settled.filter(|seen| matches!(seen, Seen::InForce(_)));
+        match look.unwrap_or_else(|| one.look_after_restart()) {
+            Seen::InForce(who) => seen.push(who),
+            Seen::Unknown(why) => {
+                return Err(Lacking::Unseen(anyhow!("{label} was not seen: {why}")));
+            }
+            Seen::Pending(why) | Seen::Missing(why) => {
+                return Err(Lacking::Missing(anyhow!("{label}: {why}")));
+            }
         }
-        Seen::Pending(why) | Seen::Missing(why) => {
-            return Err(Lacking::Missing(anyhow!("{label}: {why}")));
-        }
-    };
-    if !expected.is_unit() {
+    }
+    if !first.is_unit() {
         // Its supervisor may not have waited for the new process.
-        restarts = expected.restarts();
+        restarts = first.restarts();
     }
     let mut counted = Vec::new();
-    counter.report(&mut counted, expected)?;
-    if let Some(why) = expected.did_not_last(restarts) {
-        return Err(Lacking::Missing(anyhow!("{label}: {why}")));
+    // Counting may take long: others need not wait for it. If they look at this trial meanwhile, they see what we see.
+    journal.unlocked(|| counter.report(&mut counted, all))??;
+    if let Some(why) = first.did_not_last(restarts) {
+        return Err(Lacking::Missing(anyhow!("{}: {why}", labels.join(", "))));
     }
-    writeln!(out, "in force: {} in {}", escape(&label), escape(&who))?;
+    for (label, who) in labels.iter().zip(&seen) {
+        writeln!(out, "in force: {} in {}", escape(label), escape(who))?;
+    }
     Ok(out.write_all(&counted)?)
 }

@@ -39,7 +39,7 @@ pub(in crate::commands) fn preview(
         return Ok(format!("already so: {}", plan.what));
     }
     let mut text = Vec::new();
-    show(&mut text, Some(&change), &plan)?;
+    show(&mut text, Some(&change), &plan, "")?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 

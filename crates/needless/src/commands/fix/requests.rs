@@ -8,7 +8,7 @@ use needless_environment::{self as environment, Request, Subject, check_variable
 use needless_host::{Root, Service};
 use needless_model::{Change, Finding, ProcId, Profile, Remedy, Safety, without_entries};
 use needless_observe::{LiveFacts, ObserveOptions, Who};
-use needless_report::ReportProcess;
+use needless_report::{ReportFinding, ReportProcess};
 use needless_rules::{CheckOptions, Suppressed};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -89,8 +89,12 @@ fn of_report(
         let key = (being.pid, being.exe.clone(), being.started, service.map(str::to_owned));
         *running.entry(key).or_insert_with(|| alive(being, service))
     };
-    let wanted = |rule: &String| args.rules.is_empty() || args.rules.contains(rule);
-    for finding in report.findings.iter().filter(|finding| wanted(&finding.rule)) {
+    let wanted = |one: &&ReportFinding| match &args.rules[..] {
+        [] => !one.small,
+        rules => rules.contains(&one.rule),
+    };
+    advice::small(&report.findings, &args.rules).into_iter().for_each(output::warn);
+    for finding in report.findings.iter().filter(wanted) {
         let Some(change) = advice::first(finding).filter(|change| *change != Change::Preload)
         else {
             continue;

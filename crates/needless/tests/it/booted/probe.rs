@@ -51,7 +51,7 @@ pub(crate) fn origin(machine: &Machine, pid: &str) -> String {
 
 /// The number of the change in the output of `fix`.
 pub(crate) fn made(said: &str) -> &str {
-    let id = said.split_once("done: change ").and_then(|(_, rest)| rest.split_once(';'));
+    let id = said.split_once("written: change ").and_then(|(_, rest)| rest.split_once(';'));
     id.unwrap_or_else(|| panic!("{said}")).0
 }
 

@@ -27,6 +27,8 @@ fn fix_leaves_nothing_of_a_report() {
         assert!(refused.ends_with("2\n"), "{refused}");
         machine
             .ok(&format!("sed -i /needless:/d {file}; [ -s {file} ] || rm -r $(dirname {file})"));
+        // What is edited and not reloaded is somebody's unfinished work.
+        machine.ok("systemctl daemon-reload");
     }
     same(&before, &files(&machine), "undo");
     let fixed = machine.ok("needless fix /run/report.json --rule tz-unset --yes --restart");
@@ -42,16 +44,20 @@ fn fix_leaves_nothing_of_a_report() {
 
 const LURE: &str = "Saves 3 opens per start; checked: the same libraries are loaded.";
 
-/// A report with one finding on the process, whose remedy sets the variable to the value.
-fn forged(pid: &str, rule: &str, variable: &str, value: &str) -> String {
-    let remedy = serde_json::json!({ "kind": "set_env", "variable": variable, "value": value,
-        "text": LURE, "caveat": LURE, "safety": "safe" });
+/// A report with findings on the process, each with a remedy that sets a variable: rule, variable, value, whether the
+/// finding is small.
+pub(crate) fn forged(pid: &str, findings: &[(&str, &str, &str, bool)]) -> String {
     let process = serde_json::json!({ "pid": pid.parse::<u32>().unwrap(), "exe": "/usr/bin/perl" });
-    let finding = serde_json::json!({ "rule": rule, "service": "probe.service", "needless": 9,
-        "process": process, "exes": [], "evidence": [], "remedies": [remedy] });
+    let finding = |(rule, variable, value, small): &(&str, &str, &str, bool)| {
+        let remedy = serde_json::json!({ "kind": "set_env", "variable": variable, "value": value,
+            "text": LURE, "caveat": LURE, "safety": "safe" });
+        serde_json::json!({ "rule": rule, "service": "probe.service", "needless": 9, "small": small,
+            "process": process, "exes": [], "evidence": [], "remedies": [remedy] })
+    };
+    let findings: Vec<serde_json::Value> = findings.iter().map(finding).collect();
     serde_json::json!({ "schema": "needless.report/1", "backend": "eBPF",
         "source": { "kind": "attach", "name": "host" }, "complete": true, "window_s": 9.0,
-        "totals": { "calls": 9 }, "lost": {}, "findings": [finding] })
+        "totals": { "calls": 9 }, "lost": {}, "findings": findings })
     .to_string()
 }
 
@@ -62,7 +68,7 @@ fn fix_takes_no_value_from_a_report() {
     let unit =
         SERVICE.replace("[Service]\n", "[Service]\nEnvironment=LD_LIBRARY_PATH=/opt/a:/opt/b\n");
     let pid = start_unit(&machine, &unit);
-    let report = |rule, variable, value| forged(&pid, rule, variable, value);
+    let report = |rule, variable, value| forged(&pid, &[(rule, variable, value, false)]);
     let before = files(&machine);
     let fix = "needless fix /run/r.json --yes --restart 2>&1 || echo rc $?";
     machine.write("/run/r.json", "666", &report("tz-unset", "TZ", "UTC"));
@@ -167,7 +173,7 @@ fn fix_makes_each_change_of_a_report_once() {
     assert_eq!(done.status.code(), Some(2), "{printed}{refused}");
     assert!(refused.contains("not done by a tool: it was started by "), "{refused}");
     assert!(refused.contains("1 change was not made"), "{refused}");
-    assert_eq!(printed.matches("done: change").count(), 2, "{printed}{refused}");
+    assert_eq!(printed.matches("written: change").count(), 2, "{printed}{refused}");
     for name in ["one", "two"] {
         let file = format!("/etc/systemd/system/{name}.service.d/zz-needless.conf");
         assert_eq!(printed.matches(&format!("+++ b{file}")).count(), 1, "{printed}");

@@ -178,6 +178,7 @@ const UNITS_OF_BOB: [Scenario<'static>; 12] = [
         says: &[
             "; taken back, but ",
             "look at `systemctl --user status NAME.service`, then start it",
+            "NAME.service IS DOWN: `systemctl --user status NAME.service`",
         ],
         ends: Ends::Breaks("the restart failed: "),
         ..OWN

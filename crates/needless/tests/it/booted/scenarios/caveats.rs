@@ -64,6 +64,6 @@ fn fix_says_what_a_change_of_a_unit_means_for_others() {
         said.contains("hidden.service is masked") && said.contains("systemctl unmask"),
         "{said}"
     );
-    assert!(!said.contains("done: change"), "{said}");
+    assert!(!said.contains("written: change"), "{said}");
     same(&before, &files(&machine), "hidden");
 }

@@ -132,7 +132,7 @@ fn fix_says_that_a_unit_only_starts_others(machine: &Machine) {
             && said.contains("postfix@-.service"),
         "{said}"
     );
-    assert!(said.ends_with("rc 2\n") && !said.contains("done: change"), "{said}");
+    assert!(said.ends_with("rc 2\n") && !said.contains("written: change"), "{said}");
     same(&before, &files(machine), "postfix");
 }
 

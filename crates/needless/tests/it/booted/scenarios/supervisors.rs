@@ -259,7 +259,7 @@ fn fix_restarts_what_was_written_before(machine: &Machine) {
     assert!(said.ends_with(&format!("written, {looks}")), "{said}");
     let output = machine.run(&format!("{fix} --restart"));
     let said = stdout(&output);
-    assert!(said.contains("already so: ") && !said.contains("done: change"), "{output:?}");
+    assert!(said.contains("already so: ") && !said.contains("written: change"), "{output:?}");
     assert!(
         said.ends_with(&format!("restarted: rc-service probed restart\n{looks}")),
         "{output:?}"

@@ -366,7 +366,7 @@ const PROGRAMS: [Scenario<'static>; 17] = [
         offset: "rm -f /run/offset; until [ -s /run/offset ]; do sleep 0.1; done; cat /run/offset",
         // Which script its Perl runs is not seen any more; that systemd started it is, in its memory.
         says: &[
-            "starts /usr/local/bin/titled, which is not the program that runs: perhaps it became that one",
+            "starts /usr/local/bin/titled, and its process runs perl: perhaps the one became the other",
         ],
         place: (PLACE, "medium"),
         ..UNIT
