@@ -21,7 +21,7 @@ pub(crate) fn others_same(
     new: &str,
     edit: &Edit<'_>,
 ) -> Result<(), EnvironmentError> {
-    if old == new {
+    if old == new || place.compares_all {
         return Ok(());
     }
     let at = first_difference(old, new);

@@ -72,6 +72,8 @@ pub struct Place {
     pub(crate) companion: fn(&str, &Disk) -> Result<Option<FileChange>, EnvironmentError>,
     /// Permission bits of a new file.
     pub(crate) mode: u32,
+    /// Whether `put` itself compares all of the new text with the old one.
+    pub(crate) compares_all: bool,
     /// Whether the file holds the value; sudoers holds only names.
     pub(crate) holds_value: bool,
     /// Whether it matters where in the file a variable is set: then it is put there again even if it is set somewhere.
@@ -157,6 +159,7 @@ pub(crate) const DEFAULT: Place = Place {
     unread: |_, _| None,
     companion: |_, _| Ok(None),
     mode: 0o644,
+    compares_all: false,
     holds_value: true,
     order_matters: false,
     needs_export: false,

@@ -19,6 +19,7 @@ pub static COMPOSE: Place = Place {
     effect: "docker compose up -d, which makes new containers",
     find,
     put,
+    compares_all: true,
     elsewhere,
     caveat,
     parts,

@@ -18,6 +18,7 @@ pub static KUBERNETES: Place = Place {
     effect: "kubectl apply, which rolls out new pods",
     find,
     put,
+    compares_all: true,
     elsewhere,
     is_file: |path, text| is_yaml(path) && text.contains("containers:"),
     of_image: true,
