@@ -1,6 +1,7 @@
 //! From a change that somebody wants to the place where it is made.
 
 use crate::change_request::{check_target, misread_by_some};
+use crate::family::deciding;
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
 use crate::running::{main_process, main_process_of, processes_of_unit, reaches_nobody, unit_name};
@@ -209,8 +210,12 @@ fn locate(
             Ok((location, None))
         }
         Subject::Process(pid) => {
-            let (chain, origin) = origin_of_process(*pid, variable)?;
+            let (chain, mut origin) = origin_of_process(*pid, variable)?;
             let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
+            let deciding = deciding(None, *pid, variable);
+            if deciding != *pid {
+                origin = origin_of_process(deciding, variable)?.1;
+            }
             let outside = origin.locations.first().is_some_and(|l| l.place.outside_of_container);
             if !me.shares_root && !outside && !sees_our_files(me, &origin) {
                 return Err(
@@ -225,7 +230,7 @@ fn locate(
         }
         Subject::Unit(unit) => {
             let origin = match main_process(unit) {
-                Some(pid) => origin_of_process(pid, variable)?.1,
+                Some(pid) => origin_of_process(deciding(Some(unit), pid, variable), variable)?.1,
                 None => match reaches_nobody(unit) {
                     Some(why) => return Err(why.into()),
                     None => origin_of_stopped_unit(unit, variable, false)?,
