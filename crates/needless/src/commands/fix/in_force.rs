@@ -21,6 +21,8 @@ enum Lacking {
     Missing(anyhow::Error),
     /// It was not seen.
     Unseen(anyhow::Error),
+    /// It is in force, and saves nothing.
+    Useless(anyhow::Error),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Lacking {
@@ -266,7 +268,13 @@ pub(super) fn restart_and_look(
                 .map_err(|error| anyhow!("{why}; taken back, but {error}"))?;
             bail!("{why}; taken back, and {} once more", plan.activation.verb())
         }
-        (Err(Lacking::Missing(why) | Lacking::Unseen(why)), None) => Err(why),
+        (Err(Lacking::Useless(why)), Some(id)) => {
+            journal.tried(id)?;
+            bail!("{why}; the change stays: `needless undo {id}` takes it back")
+        }
+        (Err(Lacking::Missing(why) | Lacking::Unseen(why) | Lacking::Useless(why)), None) => {
+            Err(why)
+        }
     }
 }
 
@@ -283,24 +291,34 @@ fn trial(
         .map_err(|why| Lacking::Missing(anyhow!("{label}: the restart failed: {why}")))?;
     let mut restarts = expected.restarts();
     writeln!(out, "{verb}: {}", escape(&plan.activation.to_string()))?;
-    let who = match expected.look_after_restart() {
-        Seen::InForce(who) => who,
-        Seen::Unknown(why) => {
-            return Err(Lacking::Unseen(anyhow!("{label} was not seen: {why}")));
-        }
-        Seen::Pending(why) | Seen::Missing(why) => {
-            return Err(Lacking::Missing(anyhow!("{label}: {why}")));
-        }
-    };
+    let who = seen(expected.look_after_restart(), &label)?;
     if !expected.is_unit() {
         // Its supervisor may not have waited for the new process.
         restarts = expected.restarts();
     }
     let mut counted = Vec::new();
-    counter.report(&mut counted, expected)?;
+    let helps = counter.report(&mut counted, expected)?;
     if let Some(why) = expected.did_not_last(restarts) {
         return Err(Lacking::Missing(anyhow!("{label}: {why}")));
     }
+    // A program may follow its own configuration some time after its start; one that ends (Type=oneshot) may have ended.
+    let who = match expected.look() {
+        Seen::Unknown(_) => who,
+        now => seen(now, &label)?,
+    };
     writeln!(out, "in force: {} in {}", escape(&label), escape(&who))?;
-    Ok(out.write_all(&counted)?)
+    out.write_all(&counted)?;
+    match helps {
+        true => Ok(()),
+        false => Err(Lacking::Useless(anyhow!("{label}: not seen to help"))),
+    }
+}
+
+/// Who has the change.
+fn seen(seen: Seen, label: &str) -> Result<String, Lacking> {
+    match seen {
+        Seen::InForce(who) => Ok(who),
+        Seen::Unknown(why) => Err(Lacking::Unseen(anyhow!("{label} was not seen: {why}"))),
+        Seen::Pending(why) | Seen::Missing(why) => Err(Lacking::Missing(anyhow!("{label}: {why}"))),
+    }
 }

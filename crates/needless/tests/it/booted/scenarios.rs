@@ -9,4 +9,5 @@ mod own_environments;
 mod sessions;
 mod supervisors;
 mod units;
+mod workers;
 mod wrappers;
