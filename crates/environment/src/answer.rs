@@ -1,9 +1,10 @@
 //! The answer in one sentence: why a process has a variable, or does not have it.
 
+use crate::last_change::{changed_as_fork, own_change, passed_on};
 use crate::sources::AS_WRITTEN;
 use crate::sshd_config::ACCEPTED;
 use crate::started_by::{Launcher, Started, StartedBy};
-use crate::trace_variable::{own_change, passed_on, taker, transition};
+use crate::trace_variable::{taker, transition};
 use crate::unit_assignments::{NOT_EXPORTED, WayEffect};
 use needless_host::{ProcInfo, Root};
 use needless_model::{Assignment, Value, Visibility};
@@ -36,7 +37,7 @@ impl Facts<'_> {
                 Some(by) => format!("{how}, as {}:{} says", by.file, by.line),
                 None => match chain.iter().rev().nth(1).and_then(|up| taker(up, me, variable)) {
                     Some(taker) if me.live.is_unset() => format!("{how}: {taker}"),
-                    _ => how,
+                    _ => format!("{how} ({})", hint(me)),
                 },
             };
             return (format!("{variable} {is} in {name}: {how}"), Vec::new());
@@ -128,7 +129,7 @@ impl Facts<'_> {
     }
 
     fn set(&self, name: &str, when: &str, value: &str) -> (String, Vec<String>) {
-        let Facts { chain, variable, started_by, mentions, .. } = self;
+        let Facts { chain, variable, mentions, .. } = self;
         // The first of the unbroken line of ancestors with this value.
         let has = |info: &&ProcInfo| passed_on(info).iter().any(|v| v.text() == Some(value));
         // cron and at pass on nothing: the same value above them is a coincidence.
@@ -175,13 +176,33 @@ impl Facts<'_> {
         ));
         }
         if all.is_empty() {
-            all.push(format!(
-                "no file that was read sets it: {} set it, or a program in between",
-                started_by.label()
-            ));
+            all.push(self.unknown());
         }
         let first = all.remove(0);
         (format!("{variable} is {value} in {name}{when}: {first}"), all)
+    }
+}
+
+impl Facts<'_> {
+    /// Who may have set a value that no file has: what was seen, and then what is possible.
+    fn unknown(&self) -> String {
+        let (chain, started_by) = (self.chain, self.started_by);
+        let own = chain.last().map_or_else(String::new, hint);
+        match (started_by, chain) {
+            (_, [.., up, _]) if changed_as_fork(chain) => format!(
+                "{}[{}], which forked it, has another value: the program changed it after its start ({own})",
+                up.called(),
+                up.pid
+            ),
+            (StartedBy::Unit { name, .. } | StartedBy::UserUnit { name, .. }, _) => format!(
+                "no file that was read sets it, of {name} neither: perhaps the program set it and started itself \
+                 anew ({own}), or a program in between did"
+            ),
+            _ => format!(
+                "no file that was read sets it: {} set it, or a program in between",
+                started_by.label()
+            ),
+        }
     }
 }
 
@@ -191,4 +212,24 @@ fn reaches(mention: &Assignment) -> bool {
 
 fn sets(mention: &Assignment) -> bool {
     mention.says.contains('=')
+}
+
+/// Where programs set variables for themselves.
+const OWN: [(&str, &str); 5] = [
+    ("nginx", "`env` in nginx.conf"),
+    ("haproxy", "`setenv` in haproxy.cfg"),
+    ("master", "`import_environment` in main.cf"),
+    ("gunicorn", "`raw_env` of gunicorn"),
+    ("uwsgi", "`env` of uwsgi"),
+];
+
+/// Where a program perhaps sets a variable for itself.
+pub(crate) fn hint(info: &ProcInfo) -> String {
+    let words = info.argv.iter().take(3).filter_map(|word| word.rsplit('/').next());
+    let mut names = words.chain([info.called()]);
+    let known = names.find_map(|name| OWN.iter().find(|(program, _)| name.starts_with(program)));
+    match known {
+        Some((_, setting)) => format!("perhaps in its own configuration: {setting}"),
+        None => "perhaps in its own configuration".to_owned(),
+    }
 }

@@ -37,6 +37,8 @@ const TRAPS: &str = "\nTraps:\n\n\
      ours and sets the variable, ours gets a later name in the unit's own directory.\n\
      * `/etc/environment` is read by PAM for sessions and jobs, not by systemd for units, and on Debian not \
      for sudo. Three programs read it with three grammars: only values that all read alike are written.\n\
+     * What a shell reads at its start, `export`, `env`, ~/.pam_environment or the caller of sudo sets comes after \
+     `/etc/environment` or in place of sudo's env_file: a change there would reach everybody else.\n\
      * sudo lets a TZ through only if it trusts the value. It never trusts `:/etc/localtime`, even with \
      `env_keep`.\n\
      * supervisord's `restart` keeps the old environment.\n\

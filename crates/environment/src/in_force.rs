@@ -1,13 +1,14 @@
-//! Whether a change reached the process of its unit: looked for in the process itself, not in files.
+//! Whether a change reached the processes of its unit: looked for in the processes themselves, not in files.
+
+mod look;
 
 use crate::activation::{Activation, FindWorker, WorkerQuery, supervised};
 use crate::merge::{ChangeRequest, label};
 use crate::place_list::PLACES;
-use crate::redact::redact;
-use crate::request::origin_of_process;
 use crate::running::{main_process_of, processes_of_unit, property, systemd_runs};
+use look::OldProcess;
 use needless_host::start_time;
-use needless_model::{Confidence, Value};
+use needless_model::Confidence;
 use serde::{Deserialize, Serialize};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -50,6 +51,13 @@ pub struct Expected {
     value: Option<String>,
     /// The process that ran before the change: its id, and its start in clock ticks since boot.
     before: Option<(u32, u64)>,
+    /// The other processes that are to have it: those that had the same value before, or made the calls. After a restart
+    /// they are known by the name of their program.
+    #[serde(default)]
+    others: Vec<OldProcess>,
+    /// Whether the main process only starts these, and need not have it.
+    #[serde(default)]
+    starter: bool,
     /// What brings it into force.
     pub activation: Activation,
     /// The format, the file and its part whose worker gets it; by default the main process does.
@@ -122,6 +130,8 @@ impl Expected {
             variable: change.variable.clone(),
             value: change.value.clone(),
             before: None,
+            others: Vec::new(),
+            starter: false,
             activation: activation.clone(),
             worker: worker.map(|_| (location.place.name.to_owned(), file, location.part.clone())),
             next: next.map(str::to_owned),
@@ -129,6 +139,7 @@ impl Expected {
             calls: None,
         };
         expected.before = expected.process().and_then(|pid| Some((pid, start_time(pid)?)));
+        expected.remember();
         Some(expected)
     }
 
@@ -320,54 +331,6 @@ impl Expected {
                 return seen;
             }
             sleep(SETTLES / 4);
-        }
-    }
-
-    /// Looks at the process as it is now: at the environment it was started with, and at the one it has.
-    pub fn look(&self) -> Seen {
-        let unit = &self.unit;
-        let Some(pid) = self.process() else {
-            return Seen::Unknown(match &self.worker {
-                _ if self.next.is_some() => {
-                    format!("no {} runs now", self.next.as_deref().unwrap_or_default())
-                }
-                Some((.., Some(part))) if !self.is_unit() || self.runs() => {
-                    format!("{unit} has no process for {part} now")
-                }
-                // A oneshot that has done its work.
-                _ if self.is_unit() && self.is_active() => {
-                    format!("{unit} is up ({}), and has no process now", self.show("SubState"))
-                }
-                _ => format!("{unit} does not run"),
-            });
-        };
-        let (chain, mut trace) = match origin_of_process(pid, &self.variable) {
-            Ok(found) => found,
-            Err(why) => return Seen::Unknown(why.to_string()),
-        };
-        let Some(me) = chain.last() else { return Seen::Unknown(format!("{unit} does not run")) };
-        let who = format!("{}[{pid}]", me.name());
-        let has = |value: &Value| match value {
-            Value::Unknown(_) => None,
-            value => Some(value.text() == self.value.as_deref()),
-        };
-        // A worker is a fork: the daemon gives it its environment after that.
-        let is_fork = self.worker.is_some() && self.next.is_none();
-        let initial = if is_fork { None } else { has(&me.initial) };
-        match (initial, has(&me.live)) {
-            (None, None) => Seen::Unknown(format!("the environment of {who} cannot be read")),
-            (Some(true) | None, Some(true) | None) => Seen::InForce(who),
-            _ if self.before == Some((pid, me.started)) => {
-                Seen::Pending(format!("{who} was started before the change"))
-            }
-            (Some(true), Some(false)) => Seen::Missing(format!(
-                "{who} was started with it, and then changed {} itself",
-                self.variable
-            )),
-            _ => {
-                redact(&mut trace.provenance);
-                Seen::Missing(format!("{who} does not have it: {}", trace.provenance.answer))
-            }
         }
     }
 }

@@ -17,6 +17,10 @@ const LOCALE_CONF: &str = "/etc/locale.conf";
 /// Its configuration, which it reads before the file with assignments, each time that the rules name it.
 pub(crate) const CONFIGURATION: &str = "/etc/security/pam_env.conf";
 
+/// The file in a home directory that pam_env reads where its rule says `user_readenv=1`, last of all, and with the
+/// grammar of its configuration.
+pub(crate) const OF_USER: &str = ".pam_environment";
+
 /// Whether a PAM service runs pam_env with `file`; `None` where its rules cannot be read.
 pub(crate) fn pam_reads_file(root: &Root, service: &str, file: &str) -> Option<bool> {
     let mut read = Vec::new();
@@ -30,7 +34,8 @@ pub(crate) fn pam_sets(root: &Root, service: &str, variable: &str) -> bool {
     if rules(root, service, 0, &mut read).is_none() {
         return false;
     }
-    read.iter().any(|file| {
+    // That of the user is not known here.
+    read.iter().filter(|file| file.starts_with('/')).any(|file| {
         let text = root.read(file).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let find = if file == CONFIGURATION { pam_env_conf::find } else { pam_env::find };
@@ -67,6 +72,9 @@ fn rules(root: &Root, service: &str, depth: u32, read: &mut Vec<String>) -> Opti
             read.push(named("conffile=").unwrap_or(CONFIGURATION).to_owned());
             if !words.contains(&"readenv=0") {
                 read.push(named("envfile=").unwrap_or(ENVIRONMENT).to_owned());
+            }
+            if words.contains(&"user_readenv=1") {
+                read.push(named("user_envfile=").unwrap_or(OF_USER).to_owned());
             }
         }
     }

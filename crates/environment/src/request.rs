@@ -1,9 +1,10 @@
 //! From a change that somebody wants to the place where it is made.
 
+use crate::family::deciding;
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
-use crate::readers::settled;
 use crate::reached::Reached;
+use crate::readers::settled;
 use crate::running::{main_process, main_process_of, processes_of_unit, reaches_nobody, unit_name};
 use crate::sources::User;
 use crate::trace_variable::{trace_unit, trace_variable};
@@ -230,10 +231,14 @@ fn locate(request: &Request, disk: &Disk) -> Result<Found, EnvironmentError> {
             Ok(Found { location, named: None, reached })
         }
         Subject::Process(pid) => {
-            let (chain, origin) = origin_of_process(*pid, variable)?;
+            let (chain, mut origin) = origin_of_process(*pid, variable)?;
             let me = chain.last().ok_or_else(|| format!("there is no process {pid}"))?;
             let reached = reached_by_process(me, None, me.exe.iter().cloned().collect())?;
             reached.check(variable, value)?;
+            let deciding = deciding(None, *pid, variable);
+            if deciding != *pid {
+                origin = origin_of_process(deciding, variable)?.1;
+            }
             let outside = origin.locations.first().is_some_and(|l| l.place.outside_of_container);
             if !me.shares_root && !outside && !sees_our_files(me, &origin) {
                 return Err(
@@ -250,7 +255,7 @@ fn locate(request: &Request, disk: &Disk) -> Result<Found, EnvironmentError> {
         }
         Subject::Unit(unit) => {
             let origin = match main_process(unit) {
-                Some(pid) => origin_of_process(pid, variable)?.1,
+                Some(pid) => origin_of_process(deciding(Some(unit), pid, variable), variable)?.1,
                 None => match reaches_nobody(unit) {
                     Some(why) => return Err(why.into()),
                     None => origin_of_stopped_unit(unit, variable, false)?,

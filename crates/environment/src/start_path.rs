@@ -192,7 +192,16 @@ impl<'a> StartPath<'a> {
                     self.run(arguments, at, name == "podman");
                 }
             }
-            "sudo" => self.words(behind_options(rest, "ughpCrtTUDR"), at, depth),
+            "sudo" => {
+                let command = behind_options(rest, "ughpCrtTUDR");
+                let assigned = format!("{}=", self.variable);
+                let given = &rest[..rest.len() - command.len()];
+                let value = given.iter().rev().find_map(|word| word.strip_prefix(&assigned));
+                if let Some(value) = value {
+                    self.push(at, Some(value.to_owned()), How::Words("sudo"), true);
+                }
+                self.words(command, at, depth);
+            }
             "nice" | "ionice" | "stdbuf" | "nohup" | "setsid" => {
                 self.words(behind_options(rest, "ncpioe"), at, depth);
             }
@@ -386,6 +395,7 @@ mod tests {
             last(&["sudo", "-n", "-E", "-u", "bob", "env", "-u", "TZ", "x"]),
             removed("env -u")
         );
+        assert_eq!(last(&["sudo", "-u", "bob", "TZ=UTC", "A=1", "x"]), set("UTC", "sudo"));
         assert_eq!(last(&["timeout", "-k", "9", "5", "env", "-uTZ", "x"]), removed("env -u"));
         assert_eq!(last(&["/bin/sh", "-ec", "TZ=Asia/Seoul exec x"]), set("Asia/Seoul", "sh -c"));
         assert_eq!(last(&["sh", "-c", "unset TZ; exec x"]), removed("sh -c"));

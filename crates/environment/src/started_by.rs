@@ -285,7 +285,7 @@ fn config_of(above: &[ProcInfo]) -> Option<String> {
 
 /// Whether an ancestor is in the same pid namespace. The namespaces of other users' processes are closed to an ordinary
 /// user; whether a process has another id in its own is not.
-fn shares_pids(info: &ProcInfo, me: &ProcInfo) -> bool {
+pub(crate) fn shares_pids(info: &ProcInfo, me: &ProcInfo) -> bool {
     match info.pid_namespace {
         0 => (info.own_pid == info.pid) == (me.own_pid == me.pid),
         known => known == me.pid_namespace,
@@ -318,7 +318,7 @@ pub(crate) fn starts_anew(info: &ProcInfo) -> bool {
             "-" | "--login" => return true,
             "--" => return false,
             "-w" | "-c" | "-s" | "-g" | "-G" | "-u" | "-T" => drop(words.next()),
-            word if word.starts_with('-') && short(word, 'l') => return true,
+            word if short(word, 'l') => return true,
             _ => {}
         }
     }

@@ -51,7 +51,8 @@ fn through(started_by: &StartedBy, variable: &str, unit: &str) -> Visibility {
         StartedBy::PhpFpm { .. } => no("php-fpm clears the environment of its workers (clear_env)"),
         StartedBy::Cron => no("cron builds a new environment for a job"),
         StartedBy::At => no("at gives a job the environment of the user who submitted it"),
-        StartedBy::Sudo { .. } => no("sudo resets the environment"),
+        // It lets a safe zone through.
+        StartedBy::Sudo { .. } if variable != "TZ" => no("sudo resets the environment"),
         StartedBy::Su { login: true, .. } => no("su - starts a new environment"),
         // sshd passes on its own TZ and nothing else.
         StartedBy::Ssh { .. } if variable != "TZ" => {

@@ -5,6 +5,7 @@ use crate::container;
 use crate::coverage::not_looked_at;
 use crate::crontab;
 use crate::hand_line::VALUE;
+use crate::last_change::{judged, own_change, passed_on, source};
 use crate::place::{Destination, LocationQuery};
 use crate::place_list::{locations, search_files};
 use crate::places::Edit;
@@ -58,8 +59,10 @@ pub(crate) fn trace_variable(chain: &[ProcInfo], variable: &str, root: &Root) ->
     let way =
         way.or_else(|| container::assignments(&started_by, variable, me, &mut found, &mut unread));
     found.extend(surrounding_unit::assignments(root, variable, &started_by, chain));
-    let mut locations =
-        locations(&LocationQuery { root, chain, variable, started_by: &started_by });
+    // Where su or sudo only passed it on, the place is that of what started them.
+    let giver = source(root, chain, variable);
+    let query = LocationQuery { root, chain: giver, variable, started_by: &started_by::of(giver) };
+    let mut locations = judged(&query, locations(&query), &found);
     locations.splice(0..0, by_arguments(root, chain, variable));
     files_of_locations(root, variable, &locations, &mut found, &mut unread);
     let steps = steps(chain, variable, &started_by, root);
@@ -172,16 +175,6 @@ fn files_of_locations(
             Err(error) => unread.push(format!("{file}: {error}")),
         }
     }
-}
-
-/// The values that a process may have passed on: at its start, and now.
-pub(crate) fn passed_on(info: &ProcInfo) -> Vec<&Value> {
-    let mut values = vec![&info.initial];
-    if info.live != info.initial && !is_sudo(info) {
-        values.push(&info.live);
-    }
-    values.retain(|value| value.is_known());
-    values
 }
 
 fn steps(chain: &[ProcInfo], variable: &str, started_by: &StartedBy, root: &Root) -> Vec<Step> {
@@ -345,11 +338,6 @@ pub(crate) fn taker(up: &ProcInfo, info: &ProcInfo, variable: &str) -> Option<St
     })
 }
 
-/// sudo goes by what it was given at its start, whatever it does to its own environment: 1.9.16 takes TZ out of that.
-fn is_sudo(info: &ProcInfo) -> bool {
-    Launcher::of(info) == Some(Launcher::Sudo)
-}
-
 /// Whether sudo lets a time zone through (sudoers(5), "Command environment").
 fn is_safe_zone(zone: &str) -> bool {
     let path = zone.strip_prefix(':').unwrap_or(zone);
@@ -357,25 +345,6 @@ fn is_safe_zone(zone: &str) -> bool {
     inside
         && !path.split('/').any(|part| part == "..")
         && path.chars().all(|c| c.is_ascii_graphic())
-}
-
-/// What the program itself did to the variable after its start.
-pub(crate) fn own_change(info: &ProcInfo) -> Option<String> {
-    if is_sudo(info) {
-        return None;
-    }
-    match (&info.initial, &info.live) {
-        (Value::Set(_), Value::Unset) => {
-            Some("it removed the variable itself, after its start".into())
-        }
-        (Value::Unset, Value::Set(value)) => {
-            Some(format!("it set the variable itself, after its start: {value}"))
-        }
-        (Value::Set(was), Value::Set(is)) if was != is => {
-            Some(format!("it changed the variable itself, after its start: {was} then, {is} now"))
-        }
-        _ => None,
-    }
 }
 
 /// What could not be read of the chain.

@@ -80,6 +80,13 @@ impl ProcInfo {
         exe.and_then(|exe| exe.rsplit('/').next()).unwrap_or(&self.comm)
     }
 
+    /// The name by which people know it: what the kernel keeps of it, at most 15 bytes, whole where its first argument
+    /// has the rest. The executable may be a link to another name (redis-server), or an interpreter.
+    pub fn called(&self) -> &str {
+        let first = self.argv.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+        if self.comm.len() == 15 && first.starts_with(&self.comm) { first } else { &self.comm }
+    }
+
     /// Whether `path`, which is absolute, is the same for this process as for us, part by part, up to where it
     /// exists: a unit may have mounts of its own and still the same files (`PrivateTmp=` and the like,
     /// systemd.exec(5)).
@@ -121,6 +128,25 @@ pub fn ancestry(pid: u32, variable: &str) -> Result<Vec<ProcInfo>, HostError> {
     }
     chain.reverse();
     Ok(chain)
+}
+
+/// The same of each of the processes `pids` that runs. Each process is read once.
+pub fn ancestries(pids: &[u32], variable: &str) -> Vec<Vec<ProcInfo>> {
+    let mut known: HashMap<u32, Option<ProcInfo>> = HashMap::new();
+    let mut chain = |pid: u32| {
+        let mut chain: Vec<ProcInfo> = Vec::new();
+        let mut at = pid;
+        while at != 0 && chain.len() < MOST {
+            let read = known.entry(at).or_insert_with(|| Some(proc_info(at, Some(variable))?.0));
+            let Some(info) = read else { break };
+            at = info.parent;
+            chain.push(info.clone());
+        }
+        chain.reverse();
+        chain
+    };
+    let chains = pids.iter().map(|pid| chain(*pid));
+    chains.filter(|chain| !chain.is_empty()).collect()
 }
 
 /// When process `pid` was started, in clock ticks since boot; `None` where it has ended.

@@ -20,7 +20,7 @@ mod tzif;
 mod zone;
 
 pub use ancestry::{
-    ProcInfo, ancestry, descendants, page_faults, read_environment, root_of, start_time,
+    ProcInfo, ancestries, ancestry, descendants, page_faults, read_environment, root_of, start_time,
 };
 pub(crate) use ancestry::{parent_of, status_numbers};
 pub use call_costs::{measure_call_costs, measure_page_cost};

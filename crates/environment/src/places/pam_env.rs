@@ -3,12 +3,13 @@
 //! pam_env, environment.d and scripts that source the file each read it with another grammar: only values that all of
 //! them read alike are written.
 
+use super::pam_env_conf::{self, PAM_ENV_CONF};
 use super::{Edit, FoundValue, is_plain, lines, put_line};
 use crate::error::EnvironmentError;
-use crate::pam::{ENVIRONMENT, LOCALE, pam_location, pam_reads_file};
+use crate::pam::{ENVIRONMENT, LOCALE, OF_USER, pam_location, pam_reads_file};
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
 use crate::readers::ReadBy;
-use crate::sources::Sources;
+use crate::sources::{Sources, home};
 use crate::sshd_config::SshdConfig;
 use crate::started_by::StartedBy;
 use needless_model::{Confidence, Visibility};
@@ -22,15 +23,10 @@ pub static PAM_ENV: Place = Place {
     effect: "the next session or job",
     find,
     put,
-    is_file: |path, _| path.is(ENVIRONMENT) || path.ends(".pam_environment"),
+    is_file: |path, _| path.is(ENVIRONMENT),
     scan: |sources| {
         let reaches = by_pam(sources, ENVIRONMENT);
         sources.file(ENVIRONMENT, find, None, reaches);
-        if let Some(home) = &sources.home {
-            let why = "if pam_env is configured to read it (user_readenv=1)";
-            let file = format!("{home}/.pam_environment");
-            sources.file(&file, find, None, Visibility::Perhaps(why.into()));
-        }
     },
     locate,
     ..DEFAULT
@@ -165,11 +161,24 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
     Ok(put_line(text, edit, &found, line))
 }
 
+/// The file of the session's user, where pam_env reads it and it sets the variable.
+fn of_user(query: &LocationQuery<'_>, service: &str, who: &str) -> Option<Destination> {
+    let home = home(query.root, query.process()?.uid)?;
+    let reads = pam_reads_file(query.root, service, OF_USER) == Some(true);
+    let file = format!("{home}/{OF_USER}");
+    let text = query.root.read(&file).ok().filter(|_| reads)?;
+    let sets = pam_env_conf::find(&String::from_utf8_lossy(&text), query.variable, None);
+    let why = format!("{who} reads it through PAM, after {ENVIRONMENT} (user_readenv=1)");
+    let location = Destination::new(&PAM_ENV_CONF, file, why, Confidence::High);
+    (!sets.is_empty()).then(|| location.caveat("It reaches every session of that user."))
+}
+
 /// PAM's files are the best place for sessions. For sshd only if it uses PAM and does not set the variable itself.
 fn locate(query: &LocationQuery<'_>) -> Vec<Destination> {
     let location = |service: &str, who: &str| {
         let formats = [&PAM_ENV, &DEFAULT_LOCALE];
-        pam_location(query.root, service, query.variable, who, formats)
+        of_user(query, service, who)
+            .unwrap_or_else(|| pam_location(query.root, service, query.variable, who, formats))
     };
     match query.started_by {
         StartedBy::Su { login, runuser } => {
@@ -242,6 +251,7 @@ pub(super) fn by_pam(sources: &Sources<'_>, file: &str) -> Visibility {
         Some(true) => Visibility::Yes(format!("PAM reads it (pam_env in /etc/pam.d/{service})")),
         Some(false) => Visibility::No(match file {
             LOCALE => format!("/etc/pam.d/{service} has no pam_env with envfile={file}"),
+            OF_USER => format!("/etc/pam.d/{service} has no pam_env with user_readenv=1"),
             _ => format!("/etc/pam.d/{service} has no pam_env"),
         }),
         None => Visibility::Perhaps(format!("/etc/pam.d/{service} cannot be read")),

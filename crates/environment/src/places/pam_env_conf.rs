@@ -1,10 +1,10 @@
-//! /etc/security/pam_env.conf: pam_env.conf(5). A line names a variable, `DEFAULT=` and `OVERRIDE=`.
+//! /etc/security/pam_env.conf, and ~/.pam_environment with the same grammar: pam_env.conf(5). A line names a variable, `DEFAULT=` and `OVERRIDE=`.
 
 use super::pam_env::by_pam;
 use super::{Edit, FoundValue, bare, lines};
 use crate::error::EnvironmentError;
 use crate::hand_line::HandLine;
-use crate::pam::CONFIGURATION;
+use crate::pam::{CONFIGURATION, OF_USER};
 use crate::place::{DEFAULT, Place};
 use crate::readers::ReadBy;
 
@@ -12,16 +12,20 @@ use crate::readers::ReadBy;
 /// /etc/environment decides.
 pub static PAM_ENV_CONF: Place = Place {
     name: "pam_env.conf",
-    files: CONFIGURATION,
+    files: "/etc/security/pam_env.conf, ~/.pam_environment (user_readenv=1)",
     reaches: "what PAM opens a session for with pam_env: login, ssh, su, cron; on Debian stronger than /etc/environment",
     read_by: ReadBy::Everybody("session"),
     effect: "the next session or job",
     find,
     by_hand: Some(line_by_hand),
-    is_file: |path, _| path.is(CONFIGURATION),
+    is_file: |path, _| path.is(CONFIGURATION) || path.name() == OF_USER,
     scan: |sources| {
         let reaches = by_pam(sources, CONFIGURATION);
         sources.file(CONFIGURATION, find, None, reaches);
+        if let Some(home) = sources.home.clone() {
+            let reaches = by_pam(sources, OF_USER);
+            sources.file(&format!("{home}/{OF_USER}"), find, None, reaches);
+        }
     },
     ..DEFAULT
 };

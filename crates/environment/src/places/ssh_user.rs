@@ -4,13 +4,13 @@
 use super::{Edit, FoundValue, bare, lines, put_line};
 use crate::error::EnvironmentError;
 use crate::hand_line::HandLine;
+use crate::last_change::passed_on;
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
 use crate::place_list::SSHD;
 use crate::readers::ReadBy;
 use crate::sources::{Sources, home};
 use crate::sshd_config::{SshSession, SshdConfig};
 use crate::started_by::{Launcher, StartedBy};
-use crate::trace_variable::passed_on;
 use needless_model::{Confidence, Visibility};
 
 /// The keys with which a user may log in.

@@ -3,6 +3,8 @@
 use super::unit_command::on_the_way;
 use super::{environment_file, php_fpm, quadlet, shared_file, systemd};
 use crate::activation::Activation;
+use crate::answer::hint;
+use crate::last_change::own_change;
 use crate::pam::{pam_location, pam_sets};
 use crate::place::{CheckStyle, DEFAULT, Destination, LocationQuery, Place};
 use crate::places::pam_env::{DEFAULT_LOCALE, PAM_ENV};
@@ -13,7 +15,6 @@ use crate::running::{
 use crate::sources::User;
 use crate::start_path::StartPath;
 use crate::started_by::{Launcher, Started, StartedBy};
-use crate::trace_variable::own_change;
 use crate::unit::{self, SettingKind, Unit, UnitSetting};
 use needless_host::ProcInfo;
 use needless_model::Confidence;
@@ -139,10 +140,7 @@ fn own_location(query: &LocationQuery<'_>, unit: &Unit, name: &str, how: Started
     let passed = query.process().and_then(|process| process.initial.text());
     let in_its_files = |value| unit.settings.iter().any(|s| s.value.as_deref() == Some(value));
     if passed.is_some_and(|value| !in_its_files(value)) {
-        return location.caveat(
-            "It was started with a value that is in none of its files: if its command sets the variable, that is \
-             stronger.",
-        );
+        return from_elsewhere(query, how, location);
     }
     if connections.is_some() {
         return location.caveat(
@@ -152,6 +150,25 @@ fn own_location(query: &LocationQuery<'_>, unit: &Unit, name: &str, how: Started
     match query.process().and_then(|process| for_its_children(query, process)) {
         Some(caveat) => location.caveat(&caveat),
         None => location,
+    }
+}
+
+/// The place where the process was started with a value that none of the unit's files has.
+fn from_elsewhere(query: &LocationQuery<'_>, how: Started, location: Destination) -> Destination {
+    match query.process().filter(|_| how == Started::Rebuilt) {
+        // A restart would only show it once more.
+        Some(process) => {
+            let why = format!(
+                "{}, with a value that is in none of its files ({})",
+                location.why,
+                hint(process)
+            );
+            Destination::new(&SYSTEMD_UNIT, None, why, Confidence::Low)
+        }
+        None => location.caveat(
+            "It was started with a value that is in none of its files: if its command sets the variable, that is \
+             stronger.",
+        ),
     }
 }
 

@@ -31,37 +31,45 @@ impl Counter<'_> {
         if expected.first().is_none_or(|first| first.next.is_some()) {
             return Ok(());
         }
-        let calls = self.count(expected).ok();
+        let counted = self.count(expected).ok();
         let short = |calls: &Calls| u128::from(calls.length_ns) < self.length.as_nanos() * 9 / 10;
-        if calls.as_ref().is_some_and(short) && expected[0].runs() {
+        if counted.as_ref().is_some_and(|(calls, _)| short(calls)) && expected[0].runs() {
             bail!("interrupted: nothing was changed");
         }
-        // All that are made together are counted together.
-        expected[0].calls = calls;
+        if let Some((calls, callers)) = counted {
+            // All that are made together are counted together.
+            expected[0].calls = Some(calls);
+            expected.iter_mut().for_each(|one| one.callers(&callers));
+        }
         Ok(())
     }
 
-    /// Counts after the change, and says what it saved.
-    pub(super) fn report(&self, out: &mut impl Write, expected: &[Expected]) -> Result<()> {
+    /// Counts after the change, and says what it saved. Returns whether nothing speaks against it: not where the calls
+    /// did not become fewer.
+    pub(super) fn report(&self, out: &mut impl Write, expected: &[Expected]) -> Result<bool> {
         let before = expected.first().and_then(|first| first.calls);
-        let line = match (&before, self.count(expected)) {
-            (Some(before), Ok(after)) => compared(before, &after),
-            (None, Ok(after)) => format!(
-                "{} calls per second now ({}); before the change they were not counted",
-                rate(&after),
-                length(&after)
+        let (line, helps) = match (&before, self.count(expected)) {
+            (Some(before), Ok((after, _))) => compared(before, &after),
+            (None, Ok((after, _))) => (
+                format!(
+                    "{} calls per second now ({}); before the change they were not counted",
+                    rate(&after),
+                    length(&after)
+                ),
+                true,
             ),
             (Some(before), Err(why)) => {
-                format!("{} calls per second before; not counted now: {why}", rate(before))
+                (format!("{} calls per second before; not counted now: {why}", rate(before)), true)
             }
-            (None, Err(why)) => format!("calls not counted: {why}"),
+            (None, Err(why)) => (format!("calls not counted: {why}"), true),
         };
-        Ok(writeln!(out, "{line}")?)
+        writeln!(out, "{line}")?;
+        Ok(helps)
     }
 
     /// The calls of the unit's processes that the rules of the changes find needless: the rule of the finding, or all
-    /// rules that name the variable. All of them are about one unit.
-    fn count(&self, all: &[Expected]) -> Result<Calls, String> {
+    /// rules that name the variable; and the processes that make them. All of the changes are about one unit.
+    fn count(&self, all: &[Expected]) -> Result<(Calls, Vec<u32>), String> {
         let expected = all.first().ok_or("it is not about one unit")?;
         let settings = &self.context.settings;
         let rules = all.iter().flat_map(|one| match &one.rules[..] {
@@ -96,8 +104,10 @@ impl Counter<'_> {
             ..CheckOptions::default()
         };
         let verdict = needless_rules::check(&profile, &options);
-        let found = verdict.findings.iter().chain(&verdict.below);
-        let needless = found.map(|finding| finding.needless).sum();
+        let found = || verdict.findings.iter().chain(&verdict.below);
+        let needless = found().map(|finding| finding.needless).sum();
+        let callers = found().flat_map(|finding| &finding.processes);
+        let callers = callers.map(|process| profile.process(*process).pid).collect();
         match verdict.not_checked.first() {
             Some(NotChecked { rule, missing }) if needless == 0 => {
                 let missing: Vec<&str> = missing.iter().copied().map(Fact::words).collect();
@@ -105,7 +115,7 @@ impl Counter<'_> {
             }
             _ => {
                 let others = profile.totals.calls.saturating_sub(needless);
-                Ok(Calls { needless, others, length_ns })
+                Ok((Calls { needless, others, length_ns }, callers))
             }
         }
     }
@@ -124,8 +134,8 @@ impl Counter<'_> {
     }
 }
 
-/// What a change saved, in one line.
-fn compared(before: &Calls, after: &Calls) -> String {
+/// What a change saved, in one line, and whether it may have helped.
+fn compared(before: &Calls, after: &Calls) -> (String, bool) {
     let (was, is) = (length(before), length(after));
     let lengths =
         if was == is { format!("{was} each") } else { format!("{was} before, {is} after") };
@@ -135,19 +145,21 @@ fn compared(before: &Calls, after: &Calls) -> String {
     let scaled = |n: u64, other: &Calls| u128::from(n) * u128::from(other.length_ns);
     let (had, has) = (scaled(before.needless, after), scaled(after.needless, before));
     let (others, others_now) = (scaled(before.others, after), scaled(after.others, before));
-    if had == 0 && has == 0 {
-        format!("{figures}: nothing to save was seen in that time; --for counts longer")
+    if had == 0 {
+        let line = format!("{figures}: nothing to save was seen before; --for counts longer");
+        (line, true)
     } else if has * 2 >= had {
         // A second says no more about a program whose work changes.
-        format!("{figures}: the process has the change, and it saved little or nothing")
+        (format!("{figures}: it saved little or nothing"), false)
     } else if before.others >= 10 && others_now * 10 < others {
-        format!(
+        let line = format!(
             "{figures}; its other calls became as rare ({} before, {} after), so it may be idle: --for counts longer",
             number(before.others),
             number(after.others)
-        )
+        );
+        (line, true)
     } else {
-        figures
+        (figures, true)
     }
 }
 
@@ -174,20 +186,20 @@ mod tests {
 
     #[test]
     fn what_was_saved_and_what_was_not() {
-        let line = |before, after| compared(&before, &after);
+        let both = |before, after| compared(&before, &after);
+        let line = |before, after| both(before, after).0;
         let saved = line(calls(401, 5, 10), calls(0, 5, 10));
         assert_eq!(saved, "399 calls per second before, 0 after (1 s each)");
         let longer = line(calls(401, 5, 10), calls(3, 5, 30));
         assert!(longer.ends_with("before, 0.9 after (1 s before, 3 s after)"), "{longer}");
-        let nothing = line(calls(400, 5, 10), calls(399, 5, 10));
-        assert!(
-            nothing.ends_with(
-                "(1 s each): the process has the change, and it saved little or nothing"
-            )
-        );
+        let (nothing, helps) = both(calls(400, 5, 10), calls(399, 5, 10));
+        assert!(nothing.ends_with("(1 s each): it saved little or nothing") && !helps);
         // Twice as long, and twice as many.
         assert!(line(calls(400, 5, 10), calls(800, 5, 20)).contains("saved little or nothing"));
-        assert!(line(calls(0, 5, 10), calls(0, 5, 10)).contains("nothing to save was seen"));
+        for after in [0, 3] {
+            let (line, helps) = both(calls(0, 5, 10), calls(after, 5, 10));
+            assert!(line.contains("nothing to save was seen before") && helps, "{line}");
+        }
         let idle = line(calls(400, 900, 10), calls(0, 2, 10));
         assert!(idle.contains("(900 before, 2 after), so it may be idle"), "{idle}");
     }

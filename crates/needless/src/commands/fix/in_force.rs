@@ -22,6 +22,8 @@ enum Lacking {
     Missing(anyhow::Error),
     /// It was not seen.
     Unseen(anyhow::Error),
+    /// It is in force, and saves nothing.
+    Useless(anyhow::Error),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Lacking {
@@ -274,8 +276,12 @@ pub(super) fn restart_and_look(
             let back = take_back(out, (id, journal), activation);
             Err(undo::failed(anyhow!("{why}; {}", back.unwrap_or_else(|but| but)), expected))
         }
+        (Err(Lacking::Useless(why)), Some(id)) => {
+            journal.tried(id)?;
+            bail!("{why}; the change stays: `needless undo {id}` takes it back")
+        }
         (Err(Lacking::Missing(why)), None) => Err(undo::failed(why, expected)),
-        (Err(Lacking::Unseen(why)), None) => Err(why),
+        (Err(Lacking::Unseen(why) | Lacking::Useless(why)), None) => Err(why),
     }
 }
 
@@ -305,25 +311,17 @@ fn trial(
 ) -> Result<(), Lacking> {
     let Some(first) = all.first() else { return Ok(()) };
     let labels: Vec<String> = all.iter().map(Expected::label).collect();
-    undo::patiently(activation, || activation.run()).map_err(|why| {
-        Lacking::Missing(anyhow!("{}: the restart failed: {why}", labels.join(", ")))
-    })?;
+    let labels = labels.join(", ");
+    undo::patiently(activation, || activation.run())
+        .map_err(|why| Lacking::Missing(anyhow!("{labels}: the restart failed: {why}")))?;
     let mut restarts = first.restarts();
     writeln!(out, "{}: {}", activation.verb(), escape(&activation.to_string()))?;
-    let mut seen = Vec::new();
-    for (one, label) in all.iter().zip(&labels) {
-        // The process has settled when it was looked at for the first of them.
-        let settled = (!seen.is_empty()).then(|| one.look());
+    let mut who: Vec<String> = Vec::new();
+    for one in all {
+        // The processes have settled when they were looked at for the first of them.
+        let settled = (!who.is_empty()).then(|| one.look());
         let look = settled.filter(|seen| matches!(seen, Seen::InForce(_)));
-        match look.unwrap_or_else(|| one.look_after_restart()) {
-            Seen::InForce(who) => seen.push(who),
-            Seen::Unknown(why) => {
-                return Err(Lacking::Unseen(anyhow!("{label} was not seen: {why}")));
-            }
-            Seen::Pending(why) | Seen::Missing(why) => {
-                return Err(Lacking::Missing(anyhow!("{label}: {why}")));
-            }
-        }
+        who.push(seen(look.unwrap_or_else(|| one.look_after_restart()), one)?);
     }
     if !first.is_unit() {
         // Its supervisor may not have waited for the new process.
@@ -331,12 +329,32 @@ fn trial(
     }
     let mut counted = Vec::new();
     // Counting may take long: others need not wait for it. If they look at this trial meanwhile, they see what we see.
-    journal.unlocked(|| counter.report(&mut counted, all))??;
+    let helps = journal.unlocked(|| counter.report(&mut counted, all))??;
     if let Some(why) = first.did_not_last(restarts) {
-        return Err(Lacking::Missing(anyhow!("{}: {why}", labels.join(", "))));
+        return Err(Lacking::Missing(anyhow!("{labels}: {why}")));
     }
-    for (label, who) in labels.iter().zip(&seen) {
-        writeln!(out, "in force: {} in {}", escape(label), escape(who))?;
+    for (one, who) in all.iter().zip(who) {
+        // A program may follow its own configuration some time after its start; one that ends (Type=oneshot) may have
+        // ended.
+        let who = match one.look() {
+            Seen::Unknown(_) => who,
+            now => seen(now, one)?,
+        };
+        writeln!(out, "in force: {} in {}", escape(&one.label()), escape(&who))?;
     }
-    Ok(out.write_all(&counted)?)
+    out.write_all(&counted)?;
+    match helps {
+        true => Ok(()),
+        false => Err(Lacking::Useless(anyhow!("{labels}: not seen to help"))),
+    }
+}
+
+/// Who has the change.
+fn seen(seen: Seen, expected: &Expected) -> Result<String, Lacking> {
+    let label = expected.label();
+    match seen {
+        Seen::InForce(who) => Ok(who),
+        Seen::Unknown(why) => Err(Lacking::Unseen(anyhow!("{label} was not seen: {why}"))),
+        Seen::Pending(why) | Seen::Missing(why) => Err(Lacking::Missing(anyhow!("{label}: {why}"))),
+    }
 }

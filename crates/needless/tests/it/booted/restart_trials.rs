@@ -104,7 +104,7 @@ fn undo_names_the_process_that_keeps_the_value() {
     machine.ok(&format!("needless fix --unit probe --set TZ={ZONE} {YES} --restart"));
     let pid = machine.main_of("probe");
     let keeps = format!(
-        "perl[{pid}] still has TZ={ZONE}: `systemctl restart probe.service` gives it what the files say now\n"
+        "probe[{pid}] (probe.service) still has TZ={ZONE}: `systemctl restart probe.service` gives it what the files say now\n"
     );
     let said = machine.ok("needless undo");
     assert!(said.ends_with(&keeps), "{said}");

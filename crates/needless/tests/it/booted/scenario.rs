@@ -289,7 +289,7 @@ impl Scenario<'_> {
             self.with_name(if self.written.is_empty() { self.place.0 } else { self.written });
         assert!(said.contains(&format!("+++ b{place}\n")), "{name}: {place} in {said}");
         let restarts = options.contains("--restart");
-        let in_force = format!("in force: TZ={ZONE} in {}", self.program);
+        let in_force = self.in_force();
         assert_eq!(said.contains(&in_force), restarts, "{name}: {said}");
         let fix = format!("{user} needless fix {options} --set TZ={ZONE} {YES}");
         // A process that has ended is no subject.
@@ -305,6 +305,12 @@ impl Scenario<'_> {
             let part = self.with_name(part).replace("PID", &fresh);
             assert!(undone.contains(&part), "{name}: {part:?} in {undone}");
         }
+    }
+
+    /// How the line begins that says so: with the name of the script, not of its interpreter.
+    fn in_force(&self) -> String {
+        let who = if self.program == "perl" { "probe[" } else { "" };
+        format!("in force: TZ={ZONE} in {who}")
     }
 
     /// The new process, which has the value of `place`.
@@ -336,7 +342,7 @@ impl Scenario<'_> {
             machine.ok(&format!("{} needless fix {options} --set TZ={ZONE} {YES}", self.user));
         let is = ["already so", "written, not in force", "in force: "];
         assert!(is.iter().any(|is| again.contains(is)), "{name}: {again}");
-        let in_force = format!("in force: TZ={ZONE} in {}", self.program);
+        let in_force = self.in_force();
         assert_eq!(again.contains(&in_force), restarts, "{name}: {again}");
         self.fresh(machine, before, restarts, &place);
         match old.status.success() {

@@ -11,4 +11,5 @@ mod readers;
 mod sessions;
 mod supervisors;
 mod units;
+mod workers;
 mod wrappers;

@@ -93,6 +93,22 @@ fn fix_changes_what_every_session_of_sshd_gets() {
                 place: ("/etc/ssh/sshd_config.d/zz-needless.conf", "high"),
                 ..session
             },
+            // Debian's sshd has pam_env read a file of the user, after all others.
+            Scenario {
+                name: "of-user",
+                files: &[
+                    ("/home/bob/.pam_environment", "644", "# mine\nTZ DEFAULT=Asia/Baku\n"),
+                    ("/etc/environment", "644", "TZ=Europe/Rome\n"),
+                ],
+                start: &of_bob,
+                truth: Some("Asia/Baku"),
+                answer: &["/home/bob/.pam_environment:2 sets it"],
+                place: ("/home/bob/.pam_environment", "high"),
+                ends: Ends::ByHand(
+                    "write `TZ DEFAULT=Asia/Tokyo` by hand, instead of what line 2 sets",
+                ),
+                ..session
+            },
             // An ordinary user learns where it belongs, and may not write there.
             Scenario {
                 name: "of-bob",
@@ -303,7 +319,7 @@ fn fix_check_looks_at_the_next_session() {
         let said = stdout(&done);
         assert_eq!(done.status.code(), Some(1), "{said}{}", stderr(&done));
         let pending = format!(
-            "not in force: TZ={ZONE}: perl[{pid}] was started before the change: the next session has it\n"
+            "not in force: TZ={ZONE}: probe[{pid}] was started before the change: the next session has it\n"
         );
         assert_eq!(said, pending);
         let again =
@@ -318,10 +334,10 @@ fn fix_check_looks_at_the_next_session() {
         }
         let (fresh, _) = session(&machine, if restart.is_empty() { "second" } else { "third" }, "");
         let said = machine.ok(&check);
-        assert!(said.starts_with(&format!("in force: TZ={ZONE} in perl[{fresh}]\n")), "{said}");
+        assert!(said.starts_with(&format!("in force: TZ={ZONE} in probe[{fresh}]\n")), "{said}");
         let said = machine.ok("needless undo");
         let keeps = format!(
-            "perl[{fresh}] still has TZ={ZONE}: the next session has what the files say now\n"
+            "probe[{fresh}] still has TZ={ZONE}: the next session has what the files say now\n"
         );
         assert!(said.ends_with(&keeps), "{said}");
         same(&before, &files(&machine), "undo");

@@ -293,7 +293,7 @@ fn fix_changes_a_unit_of_a_user_by_name_and_by_process() {
     for part in [
         &*drop_in,
         "restarted: systemctl --user restart probe.service\n",
-        &format!("in force: TZ={ZONE} in perl["),
+        &format!("in force: TZ={ZONE} in probe["),
         "calls not counted: to observe what runs already needs CAP_BPF",
     ] {
         assert!(said.contains(part), "{part}: {said}");

@@ -58,6 +58,8 @@ const SU: [Scenario<'static>; 8] = [
         truth: Some("Asia/Kolkata"),
         answer: &["inherited: su["],
         story: &["kept here: `-w` of su names it"],
+        place: ("", "low"),
+        ends: Ends::Refused("the process that started it has ended"),
         ..SESSION
     },
     Scenario {
@@ -100,7 +102,98 @@ const SU: [Scenario<'static>; 8] = [
     },
 ];
 
-const BY_SUDO: [Scenario<'static>; 4] = [
+/// What is set below the point where PAM's files are read: nothing that every session gets is changed for it.
+const BELOW: Scenario<'static> = Scenario {
+    truth: Some("Asia/Omsk"),
+    place: ("", "low"),
+    ends: Ends::Refused("sets it itself"),
+    ..SESSION
+};
+const UNSEEN: Scenario<'static> =
+    Scenario { ends: Ends::Refused("no file that was read sets it: perhaps"), ..BELOW };
+const SET_BELOW: [Scenario<'static>; 5] = [
+    Scenario {
+        name: "typed",
+        start: "setsid su -s /bin/bash -c 'export TZ=Asia/Omsk; /usr/local/bin/probe NAME; :' daemon &",
+        ..BELOW
+    },
+    Scenario {
+        name: "env",
+        start: "setsid su -s /bin/bash -c 'env TZ=Asia/Omsk /usr/local/bin/probe NAME; :' daemon &",
+        ..BELOW
+    },
+    Scenario {
+        name: "exec",
+        start: "setsid su -s /bin/sh -c 'export TZ=Asia/Omsk; exec /usr/local/bin/probe NAME' daemon &",
+        ..UNSEEN
+    },
+    Scenario {
+        name: "env-exec",
+        start: "setsid su - -s /bin/sh -c 'exec env TZ=Asia/Omsk /usr/local/bin/probe NAME' daemon &",
+        ..UNSEEN
+    },
+    // The same value as a file of PAM would give: then it is that.
+    Scenario {
+        name: "file",
+        files: &[("/etc/environment", "644", "TZ=Asia/Omsk\n")],
+        start: "setsid su -s /bin/bash -c '/usr/local/bin/probe NAME; :' daemon &",
+        place: ("/etc/environment", "high"),
+        ends: Ends::Arrives,
+        ..BELOW
+    },
+];
+/// Shells whose files are not read.
+const OTHER_SHELLS: [(&str, Scenario<'static>); 3] = [
+    (
+        "zsh",
+        Scenario {
+            name: "zsh",
+            files: &[("/home/bob/.zshenv", "644", "export TZ=Asia/Omsk\n")],
+            start: "setsid su -s /usr/bin/zsh bob -c '/usr/local/bin/probe NAME; :' &",
+            ..BELOW
+        },
+    ),
+    (
+        "zsh",
+        Scenario {
+            name: "zsh-l",
+            files: &[("/home/bob/.zshenv", "644", "export TZ=Asia/Omsk\n")],
+            start: "setsid su - -s /usr/bin/zsh bob -c 'exec /usr/local/bin/probe NAME' &",
+            ..UNSEEN
+        },
+    ),
+    (
+        "fish",
+        Scenario {
+            name: "fish",
+            files: &[("/home/bob/.config/fish/config.fish", "644", "set -gx TZ Asia/Omsk\n")],
+            start: "setsid su - -s /usr/bin/fish bob -c '/usr/local/bin/probe NAME; true' &",
+            ..BELOW
+        },
+    ),
+];
+
+const BY_SUDO: [Scenario<'static>; 6] = [
+    // What its caller has is stronger than its env_file.
+    Scenario {
+        name: "caller",
+        start: "TZ=Asia/Omsk setsid sudo -n -u bob /usr/local/bin/probe NAME &",
+        truth: Some("Asia/Omsk"),
+        never: &["sudo -i"],
+        place: ("", "low"),
+        ends: Ends::Refused("the process that started it has ended"),
+        ..SUDO
+    },
+    Scenario {
+        name: "given",
+        start: "setsid sudo -n -u bob TZ=Asia/Omsk /usr/local/bin/probe NAME &",
+        truth: Some("Asia/Omsk"),
+        never: &["sudo -i"],
+        story: &["set here: by `sudo` among sudo["],
+        place: ("", "low"),
+        ends: Ends::Refused("decides: change that command"),
+        ..SUDO
+    },
     Scenario {
         name: "sudo",
         files: &[KEEP],
@@ -165,6 +258,12 @@ fn fix_changes_what_a_session_gets() {
         ],
     );
     hold(&machine, &SU);
+    hold(&machine, &SET_BELOW);
+    for (shell, scenario) in OTHER_SHELLS {
+        if program(shell).is_some() {
+            hold(&machine, &[scenario]);
+        }
+    }
     origin_names_the_file_of_all_login_shells(&machine);
     if program("sudo").is_some() {
         hold(&machine, &BY_SUDO);

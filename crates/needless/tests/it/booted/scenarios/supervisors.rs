@@ -54,6 +54,28 @@ fn fix_changes_programs_of_supervisord_daemontools_and_service() {
                 fix: "--pid PID",
                 ..UNIT
             },
+            // The shell that supervisord starts has nothing of it; the program that works for it has another value.
+            Scenario {
+                name: "script",
+                files: &[
+                    (
+                        "/etc/supervisor/conf.d/NAME.conf",
+                        "644",
+                        "[program:NAME]\ncommand=/usr/local/bin/NAME-start\n",
+                    ),
+                    (
+                        "/usr/local/bin/NAME-start",
+                        "755",
+                        "#!/bin/sh\nA=$(echo Asia/Omsk)\nTZ=$A /usr/local/bin/probe NAME\n:\n",
+                    ),
+                ],
+                start: SUPERVISORD,
+                truth: Some("Asia/Omsk"),
+                place: ("", "low"),
+                fix: "--restart --pid $(ps -o ppid= -p PID)",
+                ends: Ends::Refused("sets it itself, or a program between it and "),
+                ..UNIT
+            },
             Scenario {
                 name: "hand",
                 story: &[
@@ -70,7 +92,7 @@ fn fix_changes_programs_of_supervisord_daemontools_and_service() {
                 place: ("/run/svc/run", "high"),
                 fix: "--pid PID --restart",
                 says: &["restarted: svc -t /run/svc\n"],
-                undone: &["perl[PID] still has TZ=Asia/Tokyo: `svc -t "],
+                undone: &["probe[PID] still has TZ=Asia/Tokyo: `svc -t "],
                 ..supervise
             },
             // The steps of service(8) without systemd.
@@ -148,7 +170,7 @@ fn fix_changes_run_scripts_of_runit_and_s6() {
     let restarted = Scenario { fix: "--pid PID --restart", ..run };
     let of_s6 = Scenario {
         says: &["restarted: s6-svc -r /run/s6/NAME\n"],
-        undone: &["perl[PID] still has TZ=Asia/Tokyo: `s6-svc -r "],
+        undone: &["probe[PID] still has TZ=Asia/Tokyo: `s6-svc -r "],
         ..restarted
     };
     let removes = Scenario {

@@ -220,7 +220,7 @@ const SCRIPTS: [Scenario<'static>; 8] = [
 ];
 
 /// Other programs, of which only the new process shows what they pass on.
-const PROGRAMS: [Scenario<'static>; 17] = [
+const PROGRAMS: [Scenario<'static>; 16] = [
     // A shell script stands between, and what it does is not worked out: the new process shows it.
     Scenario {
         name: "script",
@@ -334,22 +334,6 @@ const PROGRAMS: [Scenario<'static>; 17] = [
         start: "systemctl restart --no-block NAME",
         place: (PLACE, "medium"),
         program: "",
-        ..UNIT
-    },
-    // It changes its variable itself, after its start: the value of its start arrives, and is not in force.
-    Scenario {
-        name: "own",
-        unit: "Environment=TZ=UTC\nExecStart=/usr/local/bin/own NAME",
-        files: &[(
-            "/usr/local/bin/own",
-            "755",
-            "#!/usr/bin/perl\n$ENV{TZ} = 'Asia/Seoul'; sleep 1000;\n",
-        )],
-        find: "pgrep -f '^/usr/bin/perl /usr/local/bin/own'",
-        truth: Some("UTC"),
-        now: Some("Asia/Seoul"),
-        place: (PLACE, "medium"),
-        ends: Ends::TakenBack("was started with it, and then changed TZ itself"),
         ..UNIT
     },
     // It writes over the block that it was started with.
