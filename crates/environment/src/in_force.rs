@@ -6,6 +6,7 @@ use crate::place_list::PLACES;
 use crate::redact::redact;
 use crate::request::origin_of_process;
 use crate::running::{main_process_of, processes_of_unit, property, systemd_runs};
+use crate::settings::{self, SETTINGS};
 use needless_host::start_time;
 use needless_model::{Confidence, Value};
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,9 @@ pub struct Expected {
     /// The format, the file and its part whose worker gets it; by default the main process does.
     #[serde(default)]
     worker: Option<(String, String, Option<String>)>,
+    /// The place, where what it sets is no variable.
+    #[serde(default)]
+    setting: Option<String>,
     /// What gets it when it is started next, without a restart of anything: "session".
     #[serde(default)]
     pub next: Option<String>,
@@ -124,6 +128,7 @@ impl Expected {
             before: None,
             activation: activation.clone(),
             worker: worker.map(|_| (location.place.name.to_owned(), file, location.part.clone())),
+            setting: location.place.look.map(|_| location.place.name.to_owned()),
             next: next.map(str::to_owned),
             rules: change.rules.clone(),
             calls: None,
@@ -162,7 +167,7 @@ impl Expected {
 
     fn worker_of(&self) -> Option<(FindWorker, &str, Option<&str>)> {
         let (name, file, part) = self.worker.as_ref()?;
-        let place = PLACES.iter().find(|place| place.name == name)?;
+        let place = PLACES.iter().chain(SETTINGS).find(|place| place.name == name)?;
         Some((place.worker?, file, part.as_deref()))
     }
 
@@ -337,6 +342,10 @@ impl Expected {
                 _ => format!("{unit} does not run"),
             });
         };
+        if let Some(setting) = &self.setting {
+            let value = self.value.as_deref().unwrap_or_default();
+            return settings::seen((setting, value), pid, self.before, self.worker.is_some());
+        }
         let (chain, mut trace) = match origin_of_process(pid, &self.variable) {
             Ok(found) => found,
             Err(why) => return Seen::Unknown(why.to_string()),

@@ -62,6 +62,8 @@ pub struct Place {
     pub(crate) refuses: AskReader,
     /// Another file that a change of this one needs.
     pub(crate) companion: fn(&str, &Disk) -> Result<Option<FileChange>, EnvironmentError>,
+    /// What such a file sets that is no variable, as a process has it.
+    pub(crate) look: Option<LookAt>,
     /// Permission bits of a new file.
     pub(crate) mode: u32,
     /// Whether the file holds the value; sudoers holds only names.
@@ -94,6 +96,9 @@ pub(crate) enum CheckStyle {
 type WriteLine = fn(&str, &Edit<'_>) -> Result<HandLine, EnvironmentError>;
 
 type FindElsewhere = fn(&str, Option<&str>) -> Option<(u32, &'static str)>;
+
+/// Whether a process has the value; if not, what it has. `None` where that cannot be read.
+pub(crate) type LookAt = fn(u32, &str) -> Option<Result<(), String>>;
 
 type AskReader = fn(&Destination, &str, Option<&str>) -> Option<String>;
 
@@ -145,6 +150,7 @@ pub(crate) const DEFAULT: Place = Place {
     next: |_| None,
     refuses: |_, _, _| None,
     companion: |_, _| Ok(None),
+    look: None,
     mode: 0o644,
     holds_value: true,
     order_matters: false,

@@ -4,14 +4,15 @@ use crate::change_request::{check_target, misread_by_some};
 use crate::fix::{location_of_file, plan};
 use crate::ignored::ignored;
 use crate::running::{main_process, main_process_of, processes_of_unit, reaches_nobody, unit_name};
+use crate::settings;
 use crate::sources::User;
 use crate::trace_variable::{trace_unit, trace_variable};
 use crate::{ChangeRequest, Destination, Disk, EnvironmentError, VariableTrace, label};
 use needless_host::{ProcInfo, Root, ancestry, root_of};
-use needless_model::{Confidence, brief, quote};
+use needless_model::{Confidence, Setting, brief, quote};
 use std::path::PathBuf;
 
-/// A change of a variable that somebody wants, and for which program.
+/// A change of a variable, or of another setting, that somebody wants, and for which program.
 #[derive(Clone)]
 pub struct Request {
     /// The rule whose remedy it is; `None` where the user named the change.
@@ -20,6 +21,8 @@ pub struct Request {
     pub variable: String,
     /// Its value; `None`: to be removed.
     pub value: Option<String>,
+    /// What is to be set instead of a variable; its value is worked out where it is made.
+    pub setting: Option<Setting>,
     /// What to know before.
     pub caveat: Option<String>,
     /// For which program.
@@ -43,7 +46,10 @@ pub enum Subject {
 
 impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&label(&self.variable, self.value.as_deref()))
+        match self.setting {
+            Some(setting) => f.write_str(setting.word()),
+            None => f.write_str(&label(&self.variable, self.value.as_deref())),
+        }
     }
 }
 
@@ -59,7 +65,7 @@ pub fn check_variable(variable: &str) -> Result<(), EnvironmentError> {
     Ok(())
 }
 
-fn own_root() -> Result<Root, EnvironmentError> {
+pub(crate) fn own_root() -> Result<Root, EnvironmentError> {
     Ok(Root::own().map_err(|error| format!("cannot open /: {error}"))?)
 }
 
@@ -118,8 +124,13 @@ pub fn origin_of_stopped_unit(
 /// In a sentence: there is none, the value is wrong for the programs that would get it, or a comment in the place
 /// says to leave the rule's finding alone.
 pub fn resolve(request: &Request, disk: &Disk) -> Result<ChangeRequest, EnvironmentError> {
-    let (location, named) = locate(request, disk)?;
-    let change = asked_for(request, location, named);
+    let change = match request.setting {
+        Some(setting) => settings::change(setting, request)?,
+        None => {
+            let (location, named) = locate(request, disk)?;
+            asked_for(request, location, named)
+        }
+    };
     match comment_against(request, &change, disk) {
         Some(comment) => Err(format!("not done: {comment}").into()),
         None => Ok(change),
@@ -135,6 +146,9 @@ pub fn resolve_for_image(
     disk: &Disk,
 ) -> Result<ChangeRequest, EnvironmentError> {
     let Request { variable, value, .. } = request;
+    if let Some(setting) = request.setting {
+        return Err(format!("no variable: {}", settings::in_image(setting)).into());
+    }
     let nowhere = || {
         let why = "the image of the container";
         Destination::new(&crate::DOCKERFILE, None, why, Confidence::High)

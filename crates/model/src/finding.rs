@@ -20,6 +20,16 @@ words! {
     pub fn word(self);
 }
 
+words! {
+    /// What `fix` can set besides variables: it knows the file, and how that comes into force.
+    pub enum Setting {
+        /// The soft limit of open files with which a unit starts its program.
+        OpenFiles = "open-files",
+    }
+    /// The word a report prints.
+    pub fn word(self);
+}
+
 /// What to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -45,6 +55,8 @@ pub enum Change {
     },
     /// Run with the preload library.
     Preload,
+    /// Something else that `fix` can make, and what a person would do instead.
+    Setting(Setting, String),
     /// An option or setting of the program.
     Option(String),
     /// Something that a person has to decide and do.
@@ -58,7 +70,7 @@ impl Change {
             Change::SetEnv { variable, .. }
             | Change::UnsetEnv { variable }
             | Change::WithoutEntries { variable, .. } => Some(variable),
-            Change::Preload | Change::Option(_) | Change::Manual(_) => None,
+            Change::Preload | Change::Setting(..) | Change::Option(_) | Change::Manual(_) => None,
         }
     }
 
@@ -69,6 +81,7 @@ impl Change {
             Change::UnsetEnv { .. } => "unset_env",
             Change::WithoutEntries { .. } => "without_entries",
             Change::Preload => "preload",
+            Change::Setting(..) => "setting",
             Change::Option(_) => "option",
             Change::Manual(_) => "manual",
         }
