@@ -23,6 +23,16 @@ pub struct ChangeRequest {
     pub targets: Vec<String>,
 }
 
+impl ChangeRequest {
+    /// The change in words: as [`label`], or the name of what is made.
+    pub fn label(&self) -> String {
+        match self.location.place.make {
+            Some(_) => self.variable.clone(),
+            None => label(&self.variable, self.value.as_deref()),
+        }
+    }
+}
+
 /// "TZ=UTC", "TZ removed", for a screen and the journal: without a value that may be a secret.
 pub fn label(variable: &str, value: Option<&str>) -> String {
     match value {

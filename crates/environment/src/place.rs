@@ -6,6 +6,7 @@
 use crate::activation::{Activation, FindWorker};
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
+use crate::fix::Plan;
 use crate::hand_line::{HandLine, hand_line};
 use crate::journal::FileChange;
 use crate::places::{self, Edit, FoundValue};
@@ -64,6 +65,8 @@ pub struct Place {
     pub(crate) companion: fn(&str, &Disk) -> Result<Option<FileChange>, EnvironmentError>,
     /// What such a file sets that is no variable, as a process has it.
     pub(crate) look: Option<LookAt>,
+    /// Makes the plan, where the file is no text with values in it.
+    pub(crate) make: Option<MakePlan>,
     /// Permission bits of a new file.
     pub(crate) mode: u32,
     /// Whether the file holds the value; sudoers holds only names.
@@ -99,6 +102,8 @@ type FindElsewhere = fn(&str, Option<&str>) -> Option<(u32, &'static str)>;
 
 /// Whether a process has the value; if not, what it has. `None` where that cannot be read.
 pub(crate) type LookAt = fn(u32, &str) -> Option<Result<(), String>>;
+
+type MakePlan = fn(&Destination, &Disk) -> Result<Plan, EnvironmentError>;
 
 type AskReader = fn(&Destination, &str, Option<&str>) -> Option<String>;
 
@@ -151,6 +156,7 @@ pub(crate) const DEFAULT: Place = Place {
     refuses: |_, _, _| None,
     companion: |_, _| Ok(None),
     look: None,
+    make: None,
     mode: 0o644,
     holds_value: true,
     order_matters: false,

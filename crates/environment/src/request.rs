@@ -40,6 +40,8 @@ pub enum Subject {
     UserUnit(String),
     /// Whatever reads this file, or the named part of it.
     File(PathBuf, Option<String>),
+    /// All programs of this machine.
+    Machine,
     /// Nothing that can be changed, and why.
     Gone(String),
 }
@@ -166,7 +168,9 @@ pub fn resolve_for_image(
             check_target(variable, value.as_deref(), &exes_of_unit(unit), &own_root()?)?;
             (nowhere(), Some(unit.clone()))
         }
-        Subject::UserUnit(_) | Subject::File(..) | Subject::Gone(_) => locate(request, disk)?,
+        Subject::UserUnit(_) | Subject::File(..) | Subject::Machine | Subject::Gone(_) => {
+            locate(request, disk)?
+        }
     };
     Ok(asked_for(request, location, named))
 }
@@ -194,7 +198,7 @@ fn exes_of_unit(unit: &str) -> Vec<String> {
 
 /// What a comment in the place says, if it says to leave the rule's finding alone.
 fn comment_against(request: &Request, change: &ChangeRequest, disk: &Disk) -> Option<String> {
-    let rule = request.rule.as_deref()?;
+    let rule = request.rule.as_deref().filter(|_| change.location.place.make.is_none())?;
     // A place that is not certain may be tried, too.
     let location = Destination { confidence: Confidence::High, ..change.location.clone() };
     let plan = plan(&location, &change.variable, change.value.as_deref(), disk).ok()?;
@@ -210,6 +214,7 @@ fn locate(
     let value = value.as_deref();
     match &request.subject {
         Subject::Gone(why) => Err(why.clone().into()),
+        Subject::Machine => Err("name what runs it (--unit, --pid, --in)".into()),
         Subject::File(file, part) => {
             let path = file.to_str().ok_or("the file's name is not UTF-8")?;
             let location = location_of_file(path, part.as_deref(), disk)?;

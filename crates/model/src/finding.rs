@@ -25,9 +25,24 @@ words! {
     pub enum Setting {
         /// The soft limit of open files with which a unit starts its program.
         OpenFiles = "open-files",
+        /// nginx's cache of open files.
+        NginxOpenFileCache = "nginx-open-file-cache",
+        /// The loader's cache of libraries.
+        LoaderCache = "loader-cache",
+        /// fontconfig's cache of fonts.
+        FontCache = "font-cache",
+        /// The file of libraries that every program preloads, without those that do not exist.
+        PreloadFile = "preload-file",
     }
     /// The word a report prints.
     pub fn word(self);
+}
+
+impl Setting {
+    /// Whether it is the same for all programs of a machine.
+    pub fn is_of_machine(self) -> bool {
+        matches!(self, Setting::LoaderCache | Setting::FontCache | Setting::PreloadFile)
+    }
 }
 
 /// What to change.

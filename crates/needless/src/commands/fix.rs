@@ -129,7 +129,7 @@ impl PlannedChange {
         match environment::plan(&change.location, &change.variable, value, disk) {
             Ok(plan) => Ok(PlannedChange { change, plan, expected }),
             Err(why) => {
-                let words = environment::label(&change.variable, value);
+                let words = change.label();
                 let tried = expected.filter(|_| !restart).and_then(|one| one.tried(&change));
                 let hint = tried.map_or(
                     "",

@@ -94,7 +94,12 @@ fn of_report(
     for finding in report.findings.iter().filter(|finding| wanted(&finding.rule)) {
         let Some(change) = advice::first(finding, can_fix) else { continue };
         let about = (finding.service.as_deref(), finding.processes());
-        for subject in subjects(about, report.of_run, named, &mut alive) {
+        let of_machine = matches!(&change, Change::Setting(setting, _) if setting.is_of_machine());
+        let subjects = match named {
+            None if report.of_run && of_machine => vec![Subject::Machine],
+            _ => subjects(about, report.of_run, named, &mut alive),
+        };
+        for subject in subjects {
             if !known.insert((&finding.rule, format!("{change:?}"), subject.clone())) {
                 continue;
             }
@@ -131,7 +136,9 @@ pub(super) fn here(now: &mut LiveFacts, subject: &Subject, variable: &str) -> Re
             Some(pid) => now.running(pid, variable).map_err(|why| anyhow!(why)),
             None => now.stopped(variable, None).map_err(|why| anyhow!(why)),
         },
-        Subject::File(..) => now.stopped(variable, None).map_err(|why| anyhow!(why)),
+        Subject::File(..) | Subject::Machine => {
+            now.stopped(variable, None).map_err(|why| anyhow!(why))
+        }
         Subject::Gone(why) => bail!("{why}"),
     }
 }

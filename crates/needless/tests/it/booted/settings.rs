@@ -1,4 +1,4 @@
-//! What `fix` sets besides variables, with the real systemd: the calls are gone, and every byte comes back.
+//! What `fix` sets besides variables, with the real systemd and nginx: the calls are gone, and every byte comes back.
 
 use crate::booted::machine::Machine;
 use crate::booted::probe::*;
@@ -129,4 +129,132 @@ fn fix_lowers_no_limit_that_another_sets_or_needs() {
     machine.write("/run/forged.json", "644", &forged.to_string());
     let said = machine.all("needless fix /run/forged.json --yes");
     assert!(said.contains("does not advise a setting"), "{said}");
+}
+
+/// Asks for seven files in turn, without end.
+const ASKER: &str = "#!/usr/bin/perl
+use IO::Socket::INET;
+for (my $n = 0; ; $n++) {
+    my $s = IO::Socket::INET->new('127.0.0.1:8089') or next;
+    print $s 'GET /f' . $n % 7 . \".html HTTP/1.0\\r\\n\\r\\n\";
+    1 while <$s>;
+    select undef, undef, undef, 0.003;
+}
+";
+const CACHED: &str = "/etc/nginx/conf.d/zz-needless.conf";
+
+#[test]
+fn fix_has_nginx_keep_files_open() {
+    let Some(machine) = machine_with(&[("asker", ASKER)], "debs debs-daemons") else { return };
+    if machine.has("nginx").is_none() || !observes_others() {
+        return;
+    }
+    let site = "server { listen 127.0.0.1:8089; root /srv/www; }\n";
+    machine.write("/etc/nginx/conf.d/probe.conf", "644", site);
+    machine.ok("mkdir -p /srv/www /var/log/nginx /var/lib/nginx; for n in $(seq 0 6); do echo $n >/srv/www/f$n.html; done
+        systemctl daemon-reload; systemctl restart nginx");
+    let mut asker = machine.start("exec /usr/local/bin/asker");
+    let before = files(&machine);
+    assert!(reports(&machine, "nginx", "nginx-open-files"));
+    let worker = "pgrep -n -f '^nginx: worker process$'";
+    let old = machine.ok(worker);
+    let fix = "needless fix /run/r.json --rule nginx-open-files --yes";
+    let said = machine.ok(&format!("{fix} --restart"));
+    eprintln!("{said}");
+    for part in [
+        "+open_file_cache max=128 inactive=60s;\n",
+        "reloaded: systemctl reload nginx.service",
+        "in force: open_file_cache=max=128 inactive=60s in nginx[",
+        " calls per second before, 0 after",
+        "is seen up to 30s later",
+    ] {
+        assert!(said.contains(part), "{part:?} in {said}");
+    }
+    assert_ne!(machine.ok(worker), old);
+    assert!(!reports(&machine, "nginx", "nginx-open-files"));
+    // The truth: the worker opens none of the files.
+    let opens =
+        machine.ok(&format!("timeout 2 strace -qq -e trace=openat,open -p $({worker}) 2>&1; true"));
+    assert!(opens.matches("/srv/www/").count() <= 7, "{opens}");
+    let undone = machine.ok("needless undo --last");
+    assert!(undone.contains("systemctl reload nginx.service"), "{undone}");
+    same(&before, &files(&machine), "undo");
+    machine.ok("systemctl reload nginx; sleep 1");
+    assert!(reports(&machine, "nginx", "nginx-open-files"));
+    // A site has its own opinion.
+    machine.write(
+        "/etc/nginx/conf.d/probe.conf",
+        "644",
+        &site.replace("root", "open_file_cache off; root"),
+    );
+    let said = machine.all(fix);
+    assert!(
+        said.contains("probe.conf sets open_file_cache already") && said.ends_with("rc 2"),
+        "{said}"
+    );
+    // A mistake of somebody else, and no such directory for all sites.
+    machine.write("/etc/nginx/conf.d/probe.conf", "644", "server { lisen 1; }\n");
+    let said = machine.all(fix);
+    assert!(said.contains("its configuration is wrong now"), "{said}");
+    machine.write("/etc/nginx/conf.d/probe.conf", "644", site);
+    machine.ok("sed -i 's,include /etc/nginx/conf.d,# &,' /etc/nginx/nginx.conf");
+    let said = machine.all(fix);
+    assert!(said.contains("does not include /etc/nginx/conf.d/*.conf in its http block"), "{said}");
+    assert!(!machine.run(&format!("test -e {CACHED}")).status.success());
+    let _ = asker.kill();
+}
+
+/// Runs a command with needless: whether it has a finding of the rule. The report stays in /run/r.json.
+fn finds(machine: &Machine, rule: &str, command: &str) -> bool {
+    machine.run(&format!("cd /run; needless run -o /run/r.json -- {command}"));
+    has_finding(machine, rule)
+}
+
+/// What is found, put right, not found any more, taken back, and found again.
+fn puts_right(machine: &Machine, rule: &str, command: &str, says: &[&str]) {
+    let all = |machine: &Machine| files_in(machine, "etc usr/local/bin var/cache/fontconfig");
+    assert!(finds(machine, rule, command), "{rule}: {}", machine.ok("cat /run/r.json"));
+    let before = all(machine);
+    let fix = format!("needless fix /run/r.json --rule {rule} --yes");
+    let said = machine.ok(&fix);
+    eprintln!("{said}");
+    for part in says {
+        assert!(said.contains(part), "{part:?} in {said}");
+    }
+    assert!(machine.ok(&fix).contains("already so"), "{rule}");
+    assert!(!finds(machine, rule, command), "{rule}: {}", machine.ok("cat /run/r.json"));
+    machine.ok("needless undo --last");
+    same(&before, &all(machine), rule);
+    assert!(finds(machine, rule, command), "{rule}: {}", machine.ok("cat /run/r.json"));
+}
+
+/// Starts a program often.
+const LISTS: &str = "sh -c 'for _ in $(seq 50); do ls / >/dev/null; done'";
+
+#[test]
+fn fix_makes_the_caches_of_a_machine() {
+    let Some(machine) = machine("") else { return };
+    machine.ok("rm -f /etc/ld.so.cache");
+    let new =
+        ["new file /etc/ld.so.cache", "it takes effect with programs that are started from now on"];
+    puts_right(&machine, "loader-cache", LISTS, &new);
+    machine
+        .ok("needless fix /run/r.json --rule loader-cache --yes; ldconfig -p | grep -q libc.so.6");
+    if machine.has("fc-cache").is_some() && machine.has("fc-match").is_some() {
+        machine.ok("rm -rf /var/cache/fontconfig/*");
+        let nobody = "setpriv --reuid nobody --clear-groups env HOME=/nonexistent fc-match serif";
+        puts_right(&machine, "font-cache", nobody, &["new file /var/cache/fontconfig/"]);
+    }
+    // Of the libraries that every program preloads, those that are gone.
+    let list = "# agents\n/opt/agent/libgone.so /lib/x86_64-linux-gnu/libm.so.6\n";
+    machine.write("/etc/ld.so.preload", "644", &list.replace("x86_64", std::env::consts::ARCH));
+    let says = [
+        "/opt/agent/libgone.so out of /etc/ld.so.preload",
+        "-/opt/agent/libgone.so",
+        "Every program of the machine",
+    ];
+    puts_right(&machine, "preload-missing", LISTS, &says);
+    // With nothing left in it, the file goes, too.
+    machine.write("/etc/ld.so.preload", "644", "/opt/agent/libgone.so\n");
+    puts_right(&machine, "preload-missing", LISTS, &["/opt/agent/libgone.so out of"]);
 }
