@@ -110,6 +110,17 @@ const OF_LOCALES: &str = "\n\
      * `undo` removes what was built. The archive is restored byte for byte; where something was added to \
      it since, `undo` refuses and shows where the old one is kept.\n";
 
+const OF_SETTINGS: &str = "\n\
+     Not variables, and changed all the same, where a report or an observation asks for it:\n\n\
+     * The soft limit of open files of a unit (`close-storm`): `LimitNOFILE=1024:HARD` in the drop-in of the unit; the hard \
+     limit stays as it is. The new process is looked at. It is refused where a process of the unit has many descriptors \
+     open, and taken back where the program sets its limit itself. Where a file of the unit sets the limit, that is said.\n\
+     * nginx's cache of open files (`nginx-open-files`): `/etc/nginx/conf.d/zz-needless.conf`, where nginx.conf includes that \
+     directory for all sites and nothing sets such a cache yet. `nginx -t` is asked before the reload.\n\
+     * The caches of libraries and of fonts (`loader-cache`, `font-cache`), built by `ldconfig` and `fc-cache` in a temporary \
+     directory, and the list `/etc/ld.so.preload` without libraries that do not exist (`preload-missing`): for all programs \
+     of the machine. An image has its own.\n";
+
 const WHERE_CERTAIN: &str = "\n\
      `fix` writes only where the place is certain. It refuses symbolic links, files of other users, files and directories that others \
      may write, files with a second name, and files whose head says that \
@@ -118,7 +129,7 @@ const WHERE_CERTAIN: &str = "\n\
 /// The page, in Markdown.
 pub fn book_page() -> String {
     let rows: String = PLACES.iter().map(|place| row(place)).collect();
-    [HEAD, &rows, TESTED, TRAPS, OF_LOCALES, WHERE_CERTAIN].concat()
+    [HEAD, &rows, TESTED, TRAPS, OF_LOCALES, OF_SETTINGS, WHERE_CERTAIN].concat()
 }
 
 fn row(place: &Place) -> String {

@@ -60,6 +60,9 @@ pub fn plan(
     let Some(path) = location.file.as_deref().filter(|_| sure) else {
         return Err(format!("not done by a tool: {}", location.why).into());
     };
+    if let Some(make) = place.make {
+        return make(location, disk);
+    }
     let edit = Edit { variable, value, part: location.part.as_deref() };
     let mut files = Vec::new();
     let (changed, elsewhere) = match place.is_by_hand() {

@@ -6,6 +6,7 @@ use crate::activation::{Activation, FindWorker, WorkerQuery, supervised};
 use crate::merge::{ChangeRequest, label};
 use crate::place_list::PLACES;
 use crate::running::{main_process_of, processes_of_unit, property, systemd_runs};
+use crate::settings::SETTINGS;
 use look::OldProcess;
 use needless_host::start_time;
 use needless_model::Confidence;
@@ -63,6 +64,9 @@ pub struct Expected {
     /// The format, the file and its part whose worker gets it; by default the main process does.
     #[serde(default)]
     worker: Option<(String, String, Option<String>)>,
+    /// The place, where what it sets is no variable.
+    #[serde(default)]
+    setting: Option<String>,
     /// What gets it when it is started next, without a restart of anything: "session".
     #[serde(default)]
     pub next: Option<String>,
@@ -134,6 +138,7 @@ impl Expected {
             starter: false,
             activation: activation.clone(),
             worker: worker.map(|_| (location.place.name.to_owned(), file, location.part.clone())),
+            setting: location.place.look.map(|_| location.place.name.to_owned()),
             next: next.map(str::to_owned),
             rules: change.rules.clone(),
             calls: None,
@@ -173,7 +178,7 @@ impl Expected {
 
     fn worker_of(&self) -> Option<(FindWorker, &str, Option<&str>)> {
         let (name, file, part) = self.worker.as_ref()?;
-        let place = PLACES.iter().find(|place| place.name == name)?;
+        let place = PLACES.iter().chain(SETTINGS).find(|place| place.name == name)?;
         Some((place.worker?, file, part.as_deref()))
     }
 

@@ -38,6 +38,7 @@ mod repository;
 mod request;
 mod running;
 mod scratch;
+mod settings;
 mod shape;
 mod shown_diff;
 mod snippet;

@@ -28,6 +28,15 @@ pub struct ChangeRequest {
 
 /// How many characters of a long value or line a screen shows: of its beginning and of its end.
 pub(crate) const SHOWN: (usize, usize) = (400, 100);
+impl ChangeRequest {
+    /// The change in words: as [`label`], or the name of what is made.
+    pub fn label(&self) -> String {
+        match self.location.place.make {
+            Some(_) => self.variable.clone(),
+            None => label(&self.variable, self.value.as_deref()),
+        }
+    }
+}
 
 /// "TZ=UTC", "TZ removed", for a screen and the journal: without a value that may be a secret.
 pub fn label(variable: &str, value: Option<&str>) -> String {

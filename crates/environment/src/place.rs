@@ -6,6 +6,7 @@
 use crate::activation::{Activation, FindWorker};
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
+use crate::fix::Plan;
 use crate::hand_line::{HandLine, hand_line};
 use crate::journal::FileChange;
 use crate::others_same::others_same;
@@ -70,6 +71,10 @@ pub struct Place {
     pub(crate) unread: fn(&FilePath<'_>, &str) -> Option<&'static str>,
     /// Another file that a change of this one needs.
     pub(crate) companion: fn(&str, &Disk) -> Result<Option<FileChange>, EnvironmentError>,
+    /// What such a file sets that is no variable, as a process has it.
+    pub(crate) look: Option<LookAt>,
+    /// Makes the plan, where the file is no text with values in it.
+    pub(crate) make: Option<MakePlan>,
     /// Permission bits of a new file.
     pub(crate) mode: u32,
     /// Whether `put` itself compares all of the new text with the old one.
@@ -104,6 +109,11 @@ pub(crate) enum CheckStyle {
 type WriteLine = fn(&str, &Edit<'_>) -> Result<HandLine, EnvironmentError>;
 
 type FindElsewhere = fn(&str, Option<&str>) -> Option<(u32, &'static str)>;
+
+/// Whether a process has the value; if not, what it has. `None` where that cannot be read.
+pub(crate) type LookAt = fn(u32, &str) -> Option<Result<(), String>>;
+
+type MakePlan = fn(&Destination, &Disk) -> Result<Plan, EnvironmentError>;
 
 type AskReader = fn(&Destination, &str, Option<&str>) -> Option<String>;
 
@@ -158,6 +168,8 @@ pub(crate) const DEFAULT: Place = Place {
     refuses: |_, _, _| None,
     unread: |_, _| None,
     companion: |_, _| Ok(None),
+    look: None,
+    make: None,
     mode: 0o644,
     compares_all: false,
     holds_value: true,

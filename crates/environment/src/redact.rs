@@ -4,6 +4,7 @@
 //! are recognised (`SYSTEMD_EXEC_PID`, `SUPERVISOR_PROCESS_NAME` …). Words of command lines are compared, never
 //! printed.
 
+use crate::settings;
 use crate::shape::{is_number, is_plain, is_plain_in_file};
 use crate::sources::AS_WRITTEN;
 use needless_model::{Provenance, Value, Visibility};
@@ -21,7 +22,7 @@ pub(crate) const HIDDEN: &str = "(not shown)";
 
 /// Whether the value of a variable may be shown beside its name: neither its name nor its form is that of a secret.
 pub(crate) fn may_show(variable: &str, value: &str) -> bool {
-    !secret(variable, value) && is_plain(variable, value)
+    settings::is_name(variable) || (!secret(variable, value) && is_plain(variable, value))
 }
 
 /// The same for a value that was found in a file.

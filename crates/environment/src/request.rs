@@ -6,14 +6,15 @@ use crate::ignored::ignored;
 use crate::reached::Reached;
 use crate::readers::settled;
 use crate::running::{main_process, main_process_of, processes_of_unit, reaches_nobody, unit_name};
+use crate::settings;
 use crate::sources::User;
 use crate::trace_variable::{trace_unit, trace_variable};
 use crate::{ChangeRequest, Destination, Disk, EnvironmentError, VariableTrace, label};
 use needless_host::{ProcInfo, Root, ancestry, root_of};
-use needless_model::{Confidence, brief, quote};
+use needless_model::{Confidence, Setting, brief, quote};
 use std::path::PathBuf;
 
-/// A change of a variable that somebody wants, and for which program.
+/// A change of a variable, or of another setting, that somebody wants, and for which program.
 #[derive(Clone)]
 pub struct Request {
     /// The rule whose remedy it is; `None` where the user named the change.
@@ -22,6 +23,8 @@ pub struct Request {
     pub variable: String,
     /// Its value; `None`: to be removed.
     pub value: Option<String>,
+    /// What is to be set instead of a variable; its value is worked out where it is made.
+    pub setting: Option<Setting>,
     /// What to know before.
     pub caveat: Option<String>,
     /// For which program.
@@ -39,13 +42,18 @@ pub enum Subject {
     UserUnit(String),
     /// Whatever reads this file, or the named part of it.
     File(PathBuf, Option<String>),
+    /// All programs of this machine.
+    Machine,
     /// Nothing that can be changed, and why.
     Gone(String),
 }
 
 impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&label(&self.variable, self.value.as_deref()))
+        match self.setting {
+            Some(setting) => f.write_str(setting.word()),
+            None => f.write_str(&label(&self.variable, self.value.as_deref())),
+        }
     }
 }
 
@@ -61,7 +69,7 @@ pub fn check_variable(variable: &str) -> Result<(), EnvironmentError> {
     Ok(())
 }
 
-fn own_root() -> Result<Root, EnvironmentError> {
+pub(crate) fn own_root() -> Result<Root, EnvironmentError> {
     Ok(Root::own().map_err(|error| format!("cannot open /: {error}"))?)
 }
 
@@ -120,9 +128,14 @@ pub fn origin_of_stopped_unit(
 /// In a sentence: there is none, the value is wrong for the programs that would get it, or a comment in the place
 /// says to leave the rule's finding alone.
 pub fn resolve(request: &Request, disk: &Disk) -> Result<ChangeRequest, EnvironmentError> {
-    let mut found = locate(request, disk)?;
-    found.location = settled(found.location, disk)?;
-    let change = asked_for(request, found);
+    let change = match request.setting {
+        Some(setting) => settings::change(setting, request)?,
+        None => {
+            let mut found = locate(request, disk)?;
+            found.location = settled(found.location, disk)?;
+            asked_for(request, found)
+        }
+    };
     match comment_against(request, &change, disk) {
         Some(comment) => Err(format!("not done: {comment}").into()),
         None => Ok(change),
@@ -138,6 +151,9 @@ pub fn resolve_for_image(
     disk: &Disk,
 ) -> Result<ChangeRequest, EnvironmentError> {
     let Request { variable, value, .. } = request;
+    if let Some(setting) = request.setting {
+        return Err(format!("no variable: {}", settings::in_image(setting)).into());
+    }
     let nowhere = || {
         let why = "the image of the container";
         Destination::new(&crate::DOCKERFILE, None, why, Confidence::High)
@@ -155,7 +171,9 @@ pub fn resolve_for_image(
             reached.check(variable, value.as_deref())?;
             Found { location: nowhere(), named: Some(unit.clone()), reached }
         }
-        Subject::UserUnit(_) | Subject::File(..) | Subject::Gone(_) => locate(request, disk)?,
+        Subject::UserUnit(_) | Subject::File(..) | Subject::Machine | Subject::Gone(_) => {
+            locate(request, disk)?
+        }
     };
     Ok(asked_for(request, found))
 }
@@ -210,7 +228,7 @@ fn exes_of_unit(unit: &str) -> Vec<String> {
 
 /// What a comment in the place says, if it says to leave the rule's finding alone.
 fn comment_against(request: &Request, change: &ChangeRequest, disk: &Disk) -> Option<String> {
-    let rule = request.rule.as_deref()?;
+    let rule = request.rule.as_deref().filter(|_| change.location.place.make.is_none())?;
     // A place that is not certain may be tried, too.
     let location = Destination { confidence: Confidence::High, ..change.location.clone() };
     let plan = plan(&location, &change.variable, change.value.as_deref(), disk).ok()?;
@@ -223,6 +241,7 @@ fn locate(request: &Request, disk: &Disk) -> Result<Found, EnvironmentError> {
     let value = value.as_deref();
     match &request.subject {
         Subject::Gone(why) => Err(why.clone().into()),
+        Subject::Machine => Err("name what runs it (--unit, --pid, --in)".into()),
         Subject::File(file, part) => {
             let path = file.to_str().ok_or("the file's name is not UTF-8")?;
             let location = location_of_file(path, part.as_deref(), disk)?;

@@ -147,7 +147,7 @@ pub(crate) fn user_of_home(file: &str) -> Option<String> {
         let home = fields.get(5).filter(|home| home.len() > 1)?;
         file.strip_prefix(*home)?.starts_with("/.").then(|| fields[0].to_owned())
     });
-    users.last()
+    users.into_iter().next_back()
 }
 
 /// The shell of a user, from /etc/passwd.

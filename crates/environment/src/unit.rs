@@ -3,7 +3,7 @@
 
 use crate::manager::{LoadedUnit, Manager};
 use crate::places::environment_file;
-use crate::places::systemd::{UnitDirective, directives};
+use crate::places::systemd::{LIMIT, UnitDirective, directives};
 use crate::sources::User;
 use crate::sshd_config::accepts;
 use needless_host::Root;
@@ -186,7 +186,13 @@ impl ServiceSays {
             let line = at as u32 + 1;
             let setting = |kind, value| UnitSetting { file: file.to_owned(), line, kind, value };
             match said {
-                UnitDirective::Reset => self.set.clear(),
+                UnitDirective::Limit(value) if variable == LIMIT => {
+                    self.set.retain(|_| !value.is_empty());
+                    let value = Some(value).filter(|value| !value.is_empty());
+                    self.set
+                        .extend(value.map(|value| setting(SettingKind::Environment, Some(value))));
+                }
+                UnitDirective::Reset if variable != LIMIT => self.set.clear(),
                 UnitDirective::Set(name, value, _) if name == variable => {
                     self.set.push(setting(SettingKind::Environment, Some(value)));
                 }

@@ -32,8 +32,8 @@ pub use mapping::Mapping;
 pub use mounts::mounts;
 pub use pieces::Pieces;
 pub use process_image::{
-    RootId, command, is_overwritten, open_root, privilege_withheld, read_process, read_whole,
-    variables, watched_variables, working_directory,
+    RootId, command, is_overwritten, open_files, open_root, privilege_withheld, read_process,
+    read_whole, variables, watched_variables, working_directory,
 };
 pub use root::{Root, Roots};
 pub use run_for_output::{find_program, run_for_output};

@@ -85,7 +85,7 @@ pub fn command(pid: u32) -> Option<String> {
 }
 
 /// The soft limit of open files of process `pid` (proc(5), /proc/PID/limits).
-fn open_files(pid: u32) -> Option<u64> {
+pub fn open_files(pid: u32) -> Option<u64> {
     let limits = read_whole(&format!("/proc/{pid}/limits"))?;
     let limits = std::str::from_utf8(&limits).ok()?;
     let fields = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;

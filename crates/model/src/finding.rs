@@ -20,6 +20,31 @@ words! {
     pub fn word(self);
 }
 
+words! {
+    /// What `fix` can set besides variables: it knows the file, and how that comes into force.
+    pub enum Setting {
+        /// The soft limit of open files with which a unit starts its program.
+        OpenFiles = "open-files",
+        /// nginx's cache of open files.
+        NginxOpenFileCache = "nginx-open-file-cache",
+        /// The loader's cache of libraries.
+        LoaderCache = "loader-cache",
+        /// fontconfig's cache of fonts.
+        FontCache = "font-cache",
+        /// The file of libraries that every program preloads, without those that do not exist.
+        PreloadFile = "preload-file",
+    }
+    /// The word a report prints.
+    pub fn word(self);
+}
+
+impl Setting {
+    /// Whether it is the same for all programs of a machine.
+    pub fn is_of_machine(self) -> bool {
+        matches!(self, Setting::LoaderCache | Setting::FontCache | Setting::PreloadFile)
+    }
+}
+
 /// What to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -45,6 +70,8 @@ pub enum Change {
     },
     /// Run with the preload library.
     Preload,
+    /// Something else that `fix` can make, and what a person would do instead.
+    Setting(Setting, String),
     /// An option or setting of the program.
     Option(String),
     /// Something that a person has to decide and do.
@@ -58,7 +85,7 @@ impl Change {
             Change::SetEnv { variable, .. }
             | Change::UnsetEnv { variable }
             | Change::WithoutEntries { variable, .. } => Some(variable),
-            Change::Preload | Change::Option(_) | Change::Manual(_) => None,
+            Change::Preload | Change::Setting(..) | Change::Option(_) | Change::Manual(_) => None,
         }
     }
 
@@ -69,6 +96,7 @@ impl Change {
             Change::UnsetEnv { .. } => "unset_env",
             Change::WithoutEntries { .. } => "without_entries",
             Change::Preload => "preload",
+            Change::Setting(..) => "setting",
             Change::Option(_) => "option",
             Change::Manual(_) => "manual",
         }

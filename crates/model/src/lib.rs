@@ -41,7 +41,7 @@ pub use backend::{Backend, NoEbpf, Stops};
 pub use builder::{Answer, Builder, Limits, Question, QuestionId, Tally};
 pub use errno::Errno;
 pub use fact::{Fact, Facts};
-pub use finding::{Change, Evidence, Finding, Remedy, RuleName, Safety, Stage};
+pub use finding::{Change, Evidence, Finding, Remedy, RuleName, Safety, Setting, Stage};
 pub use host::{Costs, Directory, Host, LocaleProbe, Mount, Spelling, SystemZone, ZoneFile};
 pub use inheritance::{Above, Inheritance, LastChange, Link};
 pub use intern::{Interner, StrId};

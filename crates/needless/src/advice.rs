@@ -42,9 +42,9 @@ fn trusted(context: &Context, path: &Path) -> Result<Saved> {
     needless_report::read_saved(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
 }
 
-/// The first change of a finding that a tool could make.
-pub(crate) fn first(finding: &ReportFinding) -> Option<Change> {
-    let made = finding.changes().find(|(change, manual)| !manual && can_make(change));
+/// The first change of a finding that a tool could make; `can` says which ones it makes.
+pub(crate) fn first(finding: &ReportFinding, can: fn(&Change) -> bool) -> Option<Change> {
+    let made = finding.changes().find(|(change, manual)| !manual && can(change));
     made.map(|(change, _)| change)
 }
 
@@ -94,6 +94,8 @@ pub(crate) fn remedy(
     let by_hand = || match reported {
         Change::Preload => "run it as `needless preload -- COMMAND`".to_owned(),
         Change::UnsetEnv { variable } => format!("--unset {}", named(variable)),
+        // The text is from the file.
+        Change::Setting(_, text) => escape(&shorten(text, 300, 100)).into_owned(),
         Change::WithoutEntries { variable, .. } => {
             format!("--set {} to the list without these entries", named(variable))
         }
@@ -119,12 +121,13 @@ pub(crate) fn remedy(
         _ if matches!(made.safety, Safety::Manual(_)) => {
             return Err(refused("a person has to decide that"));
         }
-        change if !can_make(change) => {
+        change if !can_make(change) && !matches!(change, Change::Setting(..)) => {
             return Err(refused("the right value is not known here"));
         }
         _ => {}
     }
-    let other = (made.change != *reported).then(|| {
+    let is_other = made.change != *reported && !matches!(reported, Change::Setting(..));
+    let other = is_other.then(|| {
         let (reported, made) = (label(reported), label(&made.change));
         format!("{}: the report says {reported}; what the rule advises here is {made}", named(rule))
     });

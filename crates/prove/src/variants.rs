@@ -95,7 +95,7 @@ fn changed(launch: &Launch, mut env: Environment, change: &Change) -> Result<Env
         Change::SetEnv { variable, value: None } => Err(format!(
             "{variable}: which value is right could not be found out; give it with --set"
         )),
-        Change::Option(text) | Change::Manual(text) => {
+        Change::Setting(_, text) | Change::Option(text) | Change::Manual(text) => {
             Err(format!("not a change of the environment, to be made by hand: {text}"))
         }
     }

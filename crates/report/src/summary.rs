@@ -69,7 +69,9 @@ pub fn change(change: &Change) -> String {
             format!("take out of {}: {}", escape(variable), shown.join(" "))
         }
         Change::Preload => "run it as `needless preload -- COMMAND`".to_owned(),
-        Change::Option(text) | Change::Manual(text) => escape(text).into_owned(),
+        Change::Setting(_, text) | Change::Option(text) | Change::Manual(text) => {
+            escape(text).into_owned()
+        }
     }
 }
 

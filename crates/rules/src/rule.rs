@@ -4,8 +4,11 @@
 use crate::lists::{self, Search};
 use crate::pages::page::has_counterexample;
 use crate::{Sink, View};
-use needless_model::{Fact, WatchList};
+use needless_model::{Fact, Process, Remedy, WatchList};
 use std::collections::BTreeSet;
+
+/// Works out a remedy for a process as it is, or why there is none.
+pub(crate) type MakeRemedy = fn(&Process) -> Result<Remedy, String>;
 
 /// One kind of needless work, and how to recognise it.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub struct Rule {
     pub pedantic: bool,
     /// The lists of directories it is about, if that is all it is about: they are checked alike.
     pub(crate) lists: &'static [Search],
+    /// What it advises that is no variable and that `fix` can make, for this process as it is; or why not there.
+    pub(crate) setting: Option<MakeRemedy>,
     /// Texts of which at least one stands in a path or an argument where there is something to find. Every
     /// rule checks every profile: without them it need not look at the rows.
     mentions: &'static [&'static str],
@@ -45,6 +50,7 @@ impl Rule {
         correctness: false,
         pedantic: false,
         lists: &[],
+        setting: None,
         mentions: &[],
         page: "",
         check: |_, _| {},

@@ -5,6 +5,7 @@ use crate::family::{deciding_of, family};
 use crate::last_change::{now, own_change};
 use crate::redact::redact;
 use crate::request::origin_of_process;
+use crate::settings;
 use needless_host::{ProcInfo, ancestries};
 use needless_model::Value;
 use serde::{Deserialize, Serialize};
@@ -84,6 +85,10 @@ impl Expected {
                 _ => format!("{unit} does not run"),
             });
         };
+        if let Some(setting) = &self.setting {
+            let value = self.value.as_deref().unwrap_or_default();
+            return settings::seen((setting, value), pid, self.before, self.worker.is_some());
+        }
         let family = self.family(pid);
         let mut all = family.iter().filter_map(|chain| chain.last());
         let Some(main) = all.find(|one| one.pid == pid) else {

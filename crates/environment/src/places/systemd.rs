@@ -29,7 +29,12 @@ pub(crate) enum UnitDirective {
     User(String),
     /// `Exec…=` words, the command line.
     Exec(String),
+    /// `LimitNOFILE=`; with nothing it drops what was set before.
+    Limit(String),
 }
+
+/// The limit of open files: the soft one, or both with a colon between them.
+pub(crate) const LIMIT: &str = "LimitNOFILE";
 
 /// The directives of `text` in `[Service]`, or in `[Manager]` with `DefaultEnvironment` as `key`, each with its line.
 pub(crate) fn directives(text: &str, section: &str, key: &str) -> Vec<(usize, UnitDirective)> {
@@ -70,6 +75,7 @@ pub(crate) fn directives(text: &str, section: &str, key: &str) -> Vec<(usize, Un
                 found.push((at, UnitDirective::Pam(value.to_owned())))
             }
             "User" if !value.is_empty() => found.push((at, UnitDirective::User(value.to_owned()))),
+            LIMIT => found.push((at, UnitDirective::Limit(value.to_owned()))),
             "ExecStart" if !value.is_empty() => {
                 found.push((at, UnitDirective::Exec(value.to_owned())))
             }
@@ -217,30 +223,41 @@ pub(crate) fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentErro
         Some(value) => assignment(edit.variable, value),
         None => format!("UnsetEnvironment={}", edit.variable),
     };
+    Ok(with_line(text, edit, line, find(text, edit.variable, None).pop()))
+}
+
+/// The text with a line of ours; `found`: what counts in it now.
+pub(crate) fn with_line(
+    text: &str,
+    edit: &Edit<'_>,
+    line: String,
+    found: Option<FoundValue>,
+) -> String {
     if !is_ours(text) {
-        return Ok(put_below(text, edit, line));
+        return put_below(text, edit, line, found);
     }
     let mut kept: Vec<String> = Vec::new();
     for (_, said) in directives(text, "Service", "Environment") {
-        match said {
-            UnitDirective::Set(name, value, _) if name != edit.variable => {
-                kept.push(assignment(&name, &value))
-            }
-            UnitDirective::Unset(name, None) if name != edit.variable => {
-                kept.push(format!("UnsetEnvironment={name}"));
-            }
-            _ => {}
-        }
+        let (name, line) = match said {
+            UnitDirective::Set(name, value, _) => (name.clone(), assignment(&name, &value)),
+            UnitDirective::Unset(name, None) => (name.clone(), format!("UnsetEnvironment={name}")),
+            UnitDirective::Limit(value) => (LIMIT.to_owned(), format!("{LIMIT}={value}")),
+            _ => continue,
+        };
+        kept.extend((name != edit.variable).then_some(line));
     }
     kept.push(line);
-    Ok(format!("{}\n[Service]\n{}\n", super::NOTE, kept.join("\n")))
+    format!("{}\n[Service]\n{}\n", super::NOTE, kept.join("\n"))
 }
 
 /// Whether a text holds only what `put` writes.
 fn is_ours(text: &str) -> bool {
     let mut lines = text.lines();
-    let ours =
-        |line: &str| line.starts_with("Environment=\"") || line.starts_with("UnsetEnvironment=");
+    let ours = |line: &str| {
+        ["Environment=\"", "UnsetEnvironment=", "LimitNOFILE="]
+            .iter()
+            .any(|own| line.starts_with(own))
+    };
     match (lines.next(), lines.next()) {
         (None, _) => true,
         (Some(super::NOTE), Some("[Service]")) => lines.all(ours),
@@ -250,8 +267,7 @@ fn is_ours(text: &str) -> bool {
 
 /// Replaces a line of ours, else adds one at the end with a section head: systemd.syntax(7) lets a section be
 /// repeated.
-fn put_below(text: &str, edit: &Edit<'_>, line: String) -> String {
-    let found = find(text, edit.variable, None).pop();
+fn put_below(text: &str, edit: &Edit<'_>, line: String, found: Option<FoundValue>) -> String {
     let (is, all) = (found.as_ref().map(|found| found.value.as_deref()), super::lines(text));
     if is == Some(edit.value) || (is.is_none() && edit.value.is_none()) {
         return text.to_owned();

@@ -77,7 +77,7 @@ pub static USER_UNIT: Place = Place {
 /// Where files are made anew, at least at each boot (file-hierarchy(7)).
 const VOLATILE: [&str; 4] = ["/run/", "/var/run/", "/tmp/", "/dev/shm/"];
 /// The name of our drop-in: systemd reads drop-ins in the order of their names, and the last one counts.
-const DROP_IN: &str = "zz-needless.conf";
+pub(crate) const DROP_IN: &str = "zz-needless.conf";
 const RIVAL: &str = "perhaps a file that sorts after zz-needless.conf sets it or drops all settings (`Environment=`), or \
                      systemd refuses a line of the unit (systemctl status)";
 

@@ -10,7 +10,8 @@ use anyhow::{Context as _, Result, bail};
 use needless_model::{Change, Exit, Proof};
 use needless_observe::{LiveFacts, ObserveOptions, Who};
 use needless_prove::{
-    ProveOptions, ServiceWindow, first_changes, mark_proven, observe_service, one_for_each_variable,
+    ProveOptions, ServiceWindow, can_make, first_changes, mark_proven, observe_service,
+    one_for_each_variable,
 };
 use needless_report::{
     Difference, ProfileFormat, ProofDocument, Report, ReportDocument, Saved, Source,
@@ -222,7 +223,7 @@ fn advised(path: &Path, args: &ProveArgs, context: &Context) -> Result<Vec<Chang
     let mut now = LiveFacts::new(context.settings.watched.clone());
     let (mut changes, mut shown, mut refused) = (Vec::new(), HashSet::new(), 0);
     for finding in findings.iter().filter(|f| rules.is_empty() || rules.contains(&f.rule)) {
-        let Some(change) = advice::first(finding) else { continue };
+        let Some(change) = advice::first(finding, can_make) else { continue };
         let here =
             |variable: &str| Ok(now.command(&args.command, context.user.caller(), variable)?);
         match advice::remedy(context, &finding.rule, &change, here) {

@@ -12,6 +12,7 @@ mod restart_killed;
 mod restart_trials;
 mod scenario;
 mod scenarios;
+mod settings;
 mod snippets;
 mod sshd;
 mod unit_reports;

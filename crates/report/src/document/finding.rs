@@ -202,6 +202,9 @@ pub(crate) struct ReportRemedy {
     /// be unset.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) entries: Vec<String>,
+    /// The name of the setting, for `setting`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) setting: Option<String>,
     /// The change as one would type or say it.
     pub(crate) text: String,
     /// What else the change does, or why it does nothing else. Never empty.
@@ -224,6 +227,8 @@ pub(crate) enum ChangeKind {
     WithoutEntries,
     /// Run with the preload library.
     Preload,
+    /// A setting, no variable, that `needless fix` can make.
+    Setting,
     /// An option or setting of the program.
     Option,
     /// Something a person has to decide and do.

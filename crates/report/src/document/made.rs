@@ -369,6 +369,7 @@ impl From<&Remedy> for ReportRemedy {
                 (ChangeKind::WithoutEntries, Some(variable), None)
             }
             Change::Preload => (ChangeKind::Preload, None, None),
+            Change::Setting(..) => (ChangeKind::Setting, None, None),
             Change::Option(_) => (ChangeKind::Option, None, None),
             Change::Manual(_) => (ChangeKind::Manual, None, None),
         };
@@ -379,6 +380,10 @@ impl From<&Remedy> for ReportRemedy {
             entries: match &remedy.change {
                 Change::WithoutEntries { entries, .. } => entries.clone(),
                 _ => Vec::new(),
+            },
+            setting: match &remedy.change {
+                Change::Setting(setting, _) => Some(setting.word().to_owned()),
+                _ => None,
             },
             text: summary::change(&remedy.change),
             caveat: remedy.safety.sentence().to_owned(),

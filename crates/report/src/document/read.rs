@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::text::escape;
-use needless_model::{Backend, Change, Errno, Fact, Process, Query, Spawn, Stage};
+use needless_model::{Backend, Change, Errno, Fact, Process, Query, Setting, Spawn, Stage};
 use needless_rules::{Amount, Priced, Scale};
 
 /// More processes or findings than any observation has: a file that says so is no report.
@@ -197,8 +197,19 @@ impl ReportRemedy {
                 Change::WithoutEntries { variable: variable.clone(), entries: self.entries.clone() }
             }
             (ChangeKind::Preload, _) => Change::Preload,
+            (ChangeKind::Setting, _) => self.named_setting(),
             (ChangeKind::Option, _) => Change::Option(self.text.clone()),
             _ => Change::Manual(self.text.clone()),
+        }
+    }
+
+    /// The setting by its name; one that this version does not know is for a person.
+    fn named_setting(&self) -> Change {
+        let text = self.text.clone();
+        let named = |setting: &Setting| Some(setting.word()) == self.setting.as_deref();
+        match Setting::ALL.into_iter().find(named) {
+            Some(setting) => Change::Setting(setting, text),
+            None => Change::Manual(text),
         }
     }
 

@@ -4,7 +4,7 @@ pub(crate) mod windows;
 
 use needless_model::{
     Answer, Backend, Builder, Change, Env, Evidence, Fact, Facts, Finding, Limits, Loss, Process,
-    Profile, Query, Question, Remedy, Safety, Spawn, Stage, Stops, Window,
+    Profile, Query, Question, Remedy, Safety, Setting, Spawn, Stage, Stops, Window,
 };
 use needless_report::{Details, Report, ReportDocument, ReportFormat, Source, Style};
 use needless_rules::{Account, Activity, Amount, LastDay, NotChecked, Suppressed, Verdict};
@@ -334,6 +334,7 @@ pub(crate) fn hostile() -> Sample {
         set("TZ", EVIL, EVIL),
         set(EVIL, EVIL, EVIL),
         change(Change::UnsetEnv { variable: EVIL.to_owned() }),
+        change(Change::Setting(Setting::OpenFiles, EVIL.to_owned())),
         change(Change::Option(EVIL.to_owned())),
         change(Change::Manual(EVIL.to_owned())),
     ];

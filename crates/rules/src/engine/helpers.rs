@@ -3,7 +3,8 @@
 use crate::engine::{Case, Merged, PathPattern, merge_by};
 use crate::{Sink, View};
 use needless_model::{
-    Change, Errno, Finding, ProcId, Process, Query, Remedy, Row, RuleName, Safety, Stage, Target,
+    Change, Errno, Finding, ProcId, Process, Query, Remedy, Row, RuleName, Safety, Setting, Stage,
+    Target,
 };
 use std::collections::BTreeMap;
 
@@ -144,6 +145,12 @@ pub(crate) fn finding(
 /// A change that a person has to make.
 pub(crate) fn by_hand(what: &str, why: &str) -> Remedy {
     Remedy { change: Change::Manual(what.to_owned()), safety: Safety::Manual(why.to_owned()) }
+}
+
+/// A change of something else than a variable, which `fix` can make; `what`: what a person would do.
+pub(crate) fn setting(setting: Setting, what: &str, caveat: &str) -> Remedy {
+    let change = Change::Setting(setting, what.to_owned());
+    Remedy { change, safety: Safety::Caveat(caveat.to_owned()) }
 }
 
 /// A variable to be set.

@@ -259,9 +259,11 @@ fn variable(change: &Change) -> Option<&str> {
     match change {
         Change::SetEnv { variable, .. } | Change::UnsetEnv { variable } => Some(variable),
         // Judged by entries, not by values.
-        Change::WithoutEntries { .. } | Change::Preload | Change::Option(_) | Change::Manual(_) => {
-            None
-        }
+        Change::WithoutEntries { .. }
+        | Change::Preload
+        | Change::Setting(..)
+        | Change::Option(_)
+        | Change::Manual(_) => None,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::engine::helpers;
 use crate::lists::{Now, fewer_entries, shorter};
 use crate::mechanism::locale::{self, Name};
 use crate::mechanism::{locale_advice, zone};
+use crate::rule::MakeRemedy;
 use crate::rule::general::search_list;
 use crate::rule::interpreters::{bash_env, java_monitoring_file, python_bytecode};
 use crate::rule::loader::preload_missing;
@@ -39,6 +40,7 @@ pub fn can_advise(rule: &str, said: &Change) -> Result<(), String> {
             (format!("a change of {}", brief(variable)), by_name(rule).is_some_and(reads))
         }
         Change::Preload => ("a preload library".to_owned(), rule == tz_unset::RULE.name),
+        Change::Setting(..) => ("a setting".to_owned(), setting_of(rule).is_some()),
         Change::Option(_) | Change::Manual(_) => {
             ("a change that a tool could make".to_owned(), false)
         }
@@ -55,6 +57,9 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
     can_advise(rule, said)?;
     let view = View::new(here);
     let process = view.process(ProcId(0));
+    if let (Change::Setting(..), Some(remedy)) = (said, setting_of(rule)) {
+        return remedy(process);
+    }
     if let Change::WithoutEntries { variable, entries } = said {
         return fewer_entries(variable, entries, process.env.get(variable));
     }
@@ -108,6 +113,11 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         "catalogue-search" => catalogues(variable, value, process).ok_or_else(never)?,
         _ => Err(never()),
     }
+}
+
+/// How the rule works out what it advises that is no variable.
+fn setting_of(rule: &str) -> Option<MakeRemedy> {
+    by_name(rule)?.setting
 }
 
 /// The variable that a change sets or, without a value, unsets.

@@ -1,8 +1,8 @@
 //! Examples: a trace, and what has to be found in it.
 //!
 //! A finding is written as `RULE: N of M`. Further lines, each optional, say what else has to hold:
-//! `stage WORD`, `set VARIABLE[=VALUE]`, `unset VARIABLE`, `without VARIABLE ENTRY…`, `manual` (no other remedy), `besides N`
-//! (calls that go with these), `below` (the threshold). `nothing` means that nothing may be found.
+//! `stage WORD`, `set VARIABLE[=VALUE]`, `unset VARIABLE`, `without VARIABLE ENTRY…`, `setting NAME` (that `fix` makes),
+//! `manual` (no other remedy), `besides N` (calls that go with these), `below` (the threshold). `nothing` means that nothing may be found.
 
 use crate::Verdict;
 use needless_model::{Change, Finding};
@@ -58,7 +58,7 @@ fn summary(finding: &Finding, below: bool, wanted_lines: &[&str]) -> Result<Stri
                 .iter()
                 .all(|r| matches!(r.change, Change::Manual(_)))
                 .then(|| "manual".to_owned()),
-            "set" | "unset" | "without" => finding
+            "set" | "unset" | "without" | "setting" => finding
                 .remedies
                 .iter()
                 .map(|r| match &r.change {
@@ -70,6 +70,7 @@ fn summary(finding: &Finding, below: bool, wanted_lines: &[&str]) -> Result<Stri
                     Change::WithoutEntries { variable, entries } => {
                         format!("without {variable} {}", entries.join(" "))
                     }
+                    Change::Setting(setting, _) => format!("setting {}", setting.word()),
                     other => other.kind().to_owned(),
                 })
                 .find(|said| said.starts_with(&format!("{kind} "))),

@@ -60,7 +60,7 @@ fn every_remedy_of_every_example_is_worked_out_again() {
 fn again(profile: &Profile, id: ProcId, rule: &str, remedy: &Remedy) -> bool {
     let known = match &remedy.change {
         Change::SetEnv { value, .. } => value.is_some(),
-        Change::UnsetEnv { .. } | Change::Preload => true,
+        Change::UnsetEnv { .. } | Change::Preload | Change::Setting(..) => true,
         _ => false,
     };
     let process = profile.process(id);

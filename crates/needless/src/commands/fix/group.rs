@@ -34,7 +34,7 @@ impl PlannedChange {
         match plan.and_then(|plan| plan.on_top_of(&change, earlier)) {
             Ok(plan) => Ok(PlannedChange { change, plan, expected }),
             Err(why) => {
-                let words = environment::label(&change.variable, value);
+                let words = change.label();
                 let tried = expected.filter(|_| !restart).and_then(|one| one.tried(&change));
                 let hint = tried.map_or(
                     "",

@@ -211,6 +211,7 @@ pub(super) fn unseen(
     let next = expected.and_then(|expected| expected.next.as_deref());
     let origin = match next {
         Some(next) => format!("the next {next} has it; then `needless fix --check {id}` looks"),
+        None if plan.variable.is_empty() => format!("it takes effect with {}", plan.effect),
         None => format!("`needless origin {} PID` looks at a process", change.variable),
     };
     if change.location.place.is_of_image() {
@@ -218,6 +219,7 @@ pub(super) fn unseen(
     }
     if !restart {
         let more = match (next, &*words) {
+            (None, _) if plan.variable.is_empty() => String::new(),
             (None, _) => ", not looked at".to_owned(),
             (Some(_), "") => String::new(),
             (Some(_), words) => format!(", not in force: `{words}`"),

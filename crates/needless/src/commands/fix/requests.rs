@@ -44,7 +44,8 @@ fn of_option(change: &Change, named: Option<Subject>) -> Result<Request> {
     let Some(subject) = named else {
         bail!("--set and --unset need --unit, --user-unit, --pid or --in");
     };
-    Ok(Request { rule: None, variable: variable.clone(), value, caveat: None, subject })
+    let variable = variable.clone();
+    Ok(Request { rule: None, variable, value, setting: None, caveat: None, subject })
 }
 
 /// What a short observation finds.
@@ -95,12 +96,14 @@ fn of_report(
     };
     advice::small(&report.findings, &args.rules).into_iter().for_each(output::warn);
     for finding in report.findings.iter().filter(wanted) {
-        let Some(change) = advice::first(finding).filter(|change| *change != Change::Preload)
-        else {
-            continue;
-        };
+        let Some(change) = advice::first(finding, can_fix) else { continue };
         let about = (finding.service.as_deref(), finding.processes());
-        for subject in subjects(about, report.of_run, named, &mut alive) {
+        let of_machine = matches!(&change, Change::Setting(setting, _) if setting.is_of_machine());
+        let subjects = match named {
+            None if report.of_run && of_machine => vec![Subject::Machine],
+            _ => subjects(about, report.of_run, named, &mut alive),
+        };
+        for subject in subjects {
             if !known.insert((&finding.rule, format!("{change:?}"), subject.clone())) {
                 continue;
             }
@@ -137,7 +140,9 @@ pub(super) fn here(now: &mut LiveFacts, subject: &Subject, variable: &str) -> Re
             Some(pid) => now.running(pid, variable).map_err(|why| anyhow!(why)),
             None => now.stopped(variable, None).map_err(|why| anyhow!(why)),
         },
-        Subject::File(..) => now.stopped(variable, None).map_err(|why| anyhow!(why)),
+        Subject::File(..) | Subject::Machine => {
+            now.stopped(variable, None).map_err(|why| anyhow!(why))
+        }
         Subject::Gone(why) => bail!("{why}"),
     }
 }
@@ -163,15 +168,17 @@ pub(super) fn with_value(
 }
 
 pub(super) fn request(rule: &str, remedy: &Remedy, subject: Subject) -> Option<Request> {
-    let (variable, value) = match &remedy.change {
-        Change::SetEnv { variable, value: Some(value) } => (variable, Some(value.clone())),
-        Change::UnsetEnv { variable } => (variable, None),
+    let (variable, value, setting) = match &remedy.change {
+        Change::SetEnv { variable, value: Some(value) } => (&**variable, Some(value.clone()), None),
+        Change::UnsetEnv { variable } => (&**variable, None, None),
+        Change::Setting(setting, _) => ("", None, Some(*setting)),
         _ => return None,
     };
     Some(Request {
         rule: Some(rule.to_owned()),
-        variable: variable.clone(),
+        variable: variable.to_owned(),
         value,
+        setting,
         caveat: Some(remedy.safety.sentence().to_owned()),
         subject,
     })
@@ -273,15 +280,21 @@ fn observe(args: &FixArgs, context: &Context) -> Result<(Profile, Vec<Finding>)>
 
 /// The best remedy of a finding that a tool may apply.
 fn applicable(finding: &Finding) -> Option<&Remedy> {
-    finding.remedies.iter().find(|remedy| {
-        let sets = matches!(
-            remedy.change,
-            Change::SetEnv { value: Some(_), .. }
-                | Change::UnsetEnv { .. }
-                | Change::WithoutEntries { .. }
-        );
-        sets && !matches!(remedy.safety, Safety::Manual(_))
-    })
+    finding
+        .remedies
+        .iter()
+        .find(|remedy| can_fix(&remedy.change) && !matches!(remedy.safety, Safety::Manual(_)))
+}
+
+/// Whether `fix` makes a change of this kind.
+fn can_fix(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::SetEnv { value: Some(_), .. }
+            | Change::UnsetEnv { .. }
+            | Change::WithoutEntries { .. }
+            | Change::Setting(..)
+    )
 }
 
 #[cfg(test)]

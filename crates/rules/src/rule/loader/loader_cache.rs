@@ -22,7 +22,7 @@
 //! ```
 //! ```finding
 //! loader-cache: 12 of 13
-//! manual
+//! setting loader-cache
 //! ```
 //!
 //! Up to glibc 2.36 there are more subdirectories, and the loader checks each of them once:
@@ -38,7 +38,7 @@
 //! ```
 //! ```finding
 //! loader-cache: 6 of 8
-//! manual
+//! setting loader-cache
 //! ```
 //!
 //! ## Not a finding
@@ -56,7 +56,7 @@
 //!
 //! ## Fix and caveat
 //!
-//! Run `ldconfig` in the image, after the last library was installed. A library that is added
+//! `needless fix` does this on a host. In an image: run `ldconfig`, after the last library was installed. A library that is added
 //! later, in a directory that is not one of the loader's own, is found only after `ldconfig` has
 //! run again.
 //!
@@ -70,18 +70,27 @@ use crate::engine::helpers::{self, RowClass};
 use crate::mechanism::loader::is_library;
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{ProcId, Query, Row, Stage};
+use needless_model::{ProcId, Query, Remedy, Row, Setting, Stage};
 use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "loader-cache",
     summary: "The cache of libraries is missing, so each program searches the directories of the system",
     mentions: &["/etc/ld.so.cache"],
+    setting: Some(|_| Ok(remedy())),
     ..Rule::PLAIN
 };
 
 /// What a start costs with the cache: open, fstat, mmap, close and munmap.
 const CALLS_WITH: u64 = 5;
+
+fn remedy() -> Remedy {
+    helpers::setting(
+        Setting::LoaderCache,
+        "Run ldconfig, in the image or the root directory of the program",
+        "Repeat it when libraries are added.",
+    )
+}
 
 pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     let cache = |path: &str| path == "/etc/ld.so.cache";
@@ -118,10 +127,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
             "/etc/ld.so.cache does not exist, so the loader tries each directory of the system \
                    for each library."
                 .to_owned();
-        let remedies = vec![helpers::by_hand(
-            "Run ldconfig, in the image or the root directory of the program",
-            "Repeat it when libraries are added.",
-        )];
+        let remedies = vec![remedy()];
         let besides = -((CALLS_WITH * merged.processes.len() as u64) as i64);
         let finding = helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies);
         sink.find(helpers::beside(finding, besides));

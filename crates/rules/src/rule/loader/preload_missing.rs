@@ -62,7 +62,7 @@
 //! ```finding
 //! preload-missing: 6 of 6
 //! stage explained
-//! manual
+//! setting preload-file
 //! ```
 //!
 //! Two libraries, of which neither exists:
@@ -165,13 +165,16 @@ use crate::text::{count, list, number};
 use crate::engine::helpers;
 use crate::mechanism::loader::is_libc;
 use crate::{Rule, Sink, View};
-use needless_model::{Change, Env, Fact, Finding, Libc, ProcId, Query, Remedy, Safety, Stage};
+use needless_model::{
+    Change, Env, Fact, Finding, Libc, ProcId, Query, Remedy, Safety, Setting, Stage,
+};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "preload-missing",
     summary: "A library to preload does not exist, and each program start looks for it",
     variables: &["LD_PRELOAD"],
+    setting: Some(|_| Ok(of_file())),
     ..Rule::PLAIN
 };
 
@@ -317,12 +320,7 @@ fn finding(view: &View<'_>, source: Source<'_>, names: &[String], group: Group) 
                 entries.filter(|entry| !entry.is_empty() && !is_one_of(entry, names)).collect();
             (Stage::Explained, "LD_PRELOAD", remedy(&kept))
         }
-        Source::File => {
-            let fix = format!("Take {name} out of {FILE}");
-            let price = "Every program of the machine reads this file. If what the library belongs to (a \
-                         security agent) is still wanted, install the library again instead.";
-            (Stage::Explained, FILE, helpers::by_hand(&fix, price))
-        }
+        Source::File => (Stage::Explained, FILE, of_file()),
         Source::Unknown => (Stage::Seen, "LD_PRELOAD, as it seems,", remedy(&[])),
     };
     Finding {
@@ -337,6 +335,16 @@ fn finding(view: &View<'_>, source: Source<'_>, names: &[String], group: Group) 
         besides: group.messages as i64,
         ..merged.finding(RULE.name)
     }
+}
+
+/// Leaves only the libraries that exist in the file.
+fn of_file() -> Remedy {
+    helpers::setting(
+        Setting::PreloadFile,
+        "Take the libraries that do not exist out of /etc/ld.so.preload",
+        "Every program of the machine reads this file. If what the library belongs to (a security agent) is still \
+         wanted, install the library again instead.",
+    )
 }
 
 /// Leaves only the libraries in `kept` in the list.

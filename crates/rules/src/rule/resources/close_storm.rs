@@ -19,7 +19,7 @@
 //! ```finding
 //! close-storm: 18976 of 19744
 //! stage explained
-//! manual
+//! setting open-files
 //! ```
 //!
 //! If the limit is not known:
@@ -184,7 +184,8 @@
 //!
 //! ## Fix and caveat
 //!
-//! Lower the soft limit where the program is started: `LimitNOFILE=1024:524288`, `--ulimit
+//! `needless fix` does this for a unit of systemd: it writes the soft limit into a drop-in, leaves the hard limit as it
+//! is, and looks at the new process. By hand: lower the soft limit where the program is started: `LimitNOFILE=1024:524288`, `--ulimit
 //! nofile=1024:524288`, `ulimit -Sn 1024`; a server that needs more raises it itself, up to the
 //! hard limit. Do not do this for a program that needs more than 1,024 descriptors and does not
 //! raise the limit itself: it would run out of them. Newer versions of most programs use
@@ -201,13 +202,14 @@ use crate::engine::details;
 use crate::engine::helpers;
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{ArgClass, Errno, Fact, Remedy, Row, Spawn, Stage};
+use needless_model::{ArgClass, Errno, Fact, Process, Remedy, Row, Setting, Spawn, Stage};
 use std::collections::BTreeMap;
 
 pub(crate) const RULE: Rule = Rule {
     name: "close-storm",
     summary: "Descriptors that were never open are closed one by one",
     needs: &[Fact::Details, Fact::Outcomes],
+    setting: Some(lower_here),
     ..Rule::PLAIN
 };
 
@@ -278,15 +280,28 @@ impl Limit {
         let newer = "Use a version of it that calls close_range(), which closes all with one call";
         let newer =
             helpers::by_hand(newer, "It needs Linux 5.9, and a program that knows the call.");
-        let lower = helpers::by_hand(
-            "Lower the soft limit of open files where it is started: LimitNOFILE=1024:524288, or \
-             ulimit -Sn 1024; or use a version with close_range()",
-            "A program that needs more descriptors and does not raise the limit itself then runs out of them.",
-        );
         match self {
-            Limit::Unknown | Limit::Reached => vec![lower],
+            Limit::Reached => vec![lower()],
+            // It is not known to be the cause.
+            Limit::Unknown => vec![helpers::by_hand(LOWER, TOO_FEW)],
             Limit::Usual | Limit::NotReached | Limit::Exceeded => vec![newer],
         }
+    }
+}
+
+const LOWER: &str = "Lower the soft limit of open files where it is started: LimitNOFILE=1024:524288, or \
+                     ulimit -Sn 1024; or use a version with close_range()";
+const TOO_FEW: &str = "A program that needs more descriptors and does not raise the limit itself then runs out of them.";
+
+fn lower() -> Remedy {
+    helpers::setting(Setting::OpenFiles, LOWER, TOO_FEW)
+}
+
+/// The same for a process as it is: where its limit is as low as usual, it is not the cause.
+fn lower_here(process: &Process) -> Result<Remedy, String> {
+    match process.open_files {
+        Some(limit @ ..=1024) => Err(format!("its soft limit of open files is {limit} there")),
+        _ => Ok(lower()),
     }
 }
 

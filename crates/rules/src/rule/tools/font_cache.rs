@@ -30,7 +30,7 @@
 //! ```
 //! ```finding
 //! font-cache: 12 of 12
-//! manual
+//! setting font-cache
 //! ```
 //!
 //! ## Not a finding
@@ -83,7 +83,7 @@
 //!
 //! ## Fix and caveat
 //!
-//! Run `fc-cache -f` when the image is built, and again when fonts are added. Or give the program a
+//! `needless fix` does this on a host. In an image: run `fc-cache -f` when it is built, and again when fonts are added. Or give the program a
 //! directory for caches that it may write: XDG_CACHE_HOME, which other programs use, too. The first
 //! start after that fills it. This does not help if the directory is lost with the container.
 //!
@@ -95,13 +95,14 @@
 use crate::engine::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{ProcId, Query, Row, Stage};
+use needless_model::{ProcId, Query, Remedy, Row, Setting, Stage};
 use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
     name: "font-cache",
     summary: "Fonts are opened and read at each start, because there is no cache",
     mentions: &["fontconfig"],
+    setting: Some(|_| Ok(remedy())),
     ..Rule::PLAIN
 };
 
@@ -112,6 +113,14 @@ const FEWEST: u64 = 10;
 const CALLS: u64 = 6;
 /// open, fstat, two reads and close of a directory.
 const CALLS_DIRECTORY: u64 = 5;
+
+fn remedy() -> Remedy {
+    helpers::setting(
+        Setting::FontCache,
+        "Run fc-cache -f where the fonts are installed, such as when the image is built",
+        "Changes the system's cache; repeat it when fonts are installed.",
+    )
+}
 
 pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     let is_cache = |path: &str| path.contains("fontconfig") && path.contains(".cache-");
@@ -154,10 +163,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
              no directory that it may write to."
         );
         let remedies = vec![
-            helpers::by_hand(
-                "Run fc-cache -f where the fonts are installed, such as when the image is built",
-                "Changes the system's cache; repeat it when fonts are installed.",
-            ),
+            remedy(),
             helpers::by_hand(
                 "Set XDG_CACHE_HOME, for this program, to a directory that it may write and that is kept",
                 "Other programs that inherit it put their caches there, too.",
