@@ -62,7 +62,8 @@ pub(crate) fn now(info: &ProcInfo) -> &Value {
 pub(crate) fn changed_as_fork(chain: &[ProcInfo]) -> bool {
     let [.., up, me] = chain else { return false };
     let had = passed_on(up);
-    !me.initial.is_known() && me.live.is_known() && !had.is_empty() && !had.contains(&&me.live)
+    let is_fork = me.exe.is_some() && me.exe == up.exe && !me.initial.is_known();
+    is_fork && me.live.is_known() && !had.is_empty() && !had.contains(&&me.live)
 }
 
 /// rsyslogd gives itself the machine's zone where it was given none: one that it is given stays.
@@ -81,10 +82,11 @@ fn last_change(chain: &[ProcInfo]) -> Option<Moment> {
             return Some(Moment { at, later: true });
         }
         let had = at.checked_sub(1).map(|up| passed_on(&chain[up])).unwrap_or_default();
-        if info.initial.is_known() && !had.is_empty() && !had.contains(&&info.initial) {
+        let given = if info.initial.is_known() { &info.initial } else { &info.live };
+        if given.is_known() && !had.is_empty() && !had.contains(&given) {
             return Some(Moment { at, later: false });
         }
-        taken = Some(if info.initial.is_known() { &info.initial } else { &info.live });
+        taken = Some(given);
     }
     None
 }
@@ -273,10 +275,10 @@ fn is_known(query: &LocationQuery<'_>, mentions: &[Assignment], me: &ProcInfo) -
     })
 }
 
-/// Whether the file was changed after the process was started: it may have set that value then.
+/// Whether the file was changed since the process was started, or in the same second: it may have set that value then.
 fn is_younger(query: &LocationQuery<'_>, location: &Destination, me: &ProcInfo) -> bool {
     let changed = location.file.as_deref().and_then(|file| query.root.changed(file));
-    matches!((changed, me.started_at()), (Some(changed), Some(started)) if changed > started + 1)
+    matches!((changed, me.started_at()), (Some(changed), Some(started)) if changed >= started)
 }
 
 /// Who changed the variable at that moment.
@@ -317,7 +319,7 @@ mod tests {
                 pid,
                 own_pid: pid,
                 parent: pid - 1,
-                exe: None,
+                exe: Some(argv[0].clone()),
                 comm: argv[0].clone(),
                 argv,
                 uid: 0,
@@ -358,6 +360,8 @@ mod tests {
                 vec![("nginx", unknown(), Value::Unset), ("nginx", unknown(), set("UTC"))],
                 at(1, true),
             ),
+            // It has written over what it was started with.
+            (vec![unset("systemd"), ("titled", unknown(), set("UTC"))], at(1, false)),
             (vec![unset("systemd"), ("rsyslogd", Value::Unset, set("/etc/localtime"))], None),
             (vec![has("sudo x", "UTC"), ("sudo", set("UTC"), Value::Unset), has("x", "UTC")], None),
         ] {

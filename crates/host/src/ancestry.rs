@@ -84,7 +84,10 @@ impl ProcInfo {
     /// has the rest. The executable may be a link to another name (redis-server), or an interpreter.
     pub fn called(&self) -> &str {
         let first = self.argv.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-        if self.comm.len() == 15 && first.starts_with(&self.comm) { first } else { &self.comm }
+        // A title that the program gave itself has blanks.
+        let is_rest =
+            self.comm.len() == 15 && first.starts_with(&self.comm) && !first.contains(' ');
+        if is_rest { first } else { &self.comm }
     }
 
     /// Whether `path`, which is absolute, is the same for this process as for us, part by part, up to where it

@@ -111,7 +111,7 @@ const BELOW: Scenario<'static> = Scenario {
 };
 const UNSEEN: Scenario<'static> =
     Scenario { ends: Ends::Refused("no file that was read sets it: perhaps"), ..BELOW };
-const SET_BELOW: [Scenario<'static>; 5] = [
+const SET_BELOW: [Scenario<'static>; 4] = [
     Scenario {
         name: "typed",
         start: "setsid su -s /bin/bash -c 'export TZ=Asia/Omsk; /usr/local/bin/probe NAME; :' daemon &",
@@ -131,15 +131,6 @@ const SET_BELOW: [Scenario<'static>; 5] = [
         name: "env-exec",
         start: "setsid su - -s /bin/sh -c 'exec env TZ=Asia/Omsk /usr/local/bin/probe NAME' daemon &",
         ..UNSEEN
-    },
-    // The same value as a file of PAM would give: then it is that.
-    Scenario {
-        name: "file",
-        files: &[("/etc/environment", "644", "TZ=Asia/Omsk\n")],
-        start: "setsid su -s /bin/bash -c '/usr/local/bin/probe NAME; :' daemon &",
-        place: ("/etc/environment", "high"),
-        ends: Ends::Arrives,
-        ..BELOW
     },
 ];
 /// Shells whose files are not read.
