@@ -39,9 +39,16 @@ pub static OTHER_SHELL: Place = Place {
     effect: "the next zsh, or `direnv allow`",
     find: shell::find,
     by_hand: Some(|text, edit| {
-        let line =
-            format!("export {}={}", edit.variable, shell::word(edit.value.unwrap_or_default()));
-        Ok(HandLine::anywhere(line, &shell::find(text, edit.variable, None)))
+        let value = edit.value.unwrap_or_default();
+        let line = format!("export {}={}", edit.variable, shell::word(value));
+        let read = shell::find(&line, edit.variable, None).pop();
+        match read
+            .filter(FoundValue::is_sure)
+            .is_some_and(|read| read.value.as_deref() == Some(value))
+        {
+            true => Ok(HandLine::anywhere(line, &shell::find(text, edit.variable, None))),
+            false => Err("it could not be read back there: quote such a value by hand".into()),
+        }
     }),
     is_file: |path, _| OTHERS.contains(&path.name()),
     needs_export: true,
