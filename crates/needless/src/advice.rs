@@ -48,9 +48,15 @@ pub(crate) fn first(finding: &ReportFinding, can: fn(&Change) -> bool) -> Option
     made.map(|(change, _)| change)
 }
 
-/// The findings that are not worth a restart, in words: those that the report calls small, and no option names.
-pub(crate) fn small(findings: &[ReportFinding], rules: &[String]) -> Option<String> {
-    let small = findings.iter().filter(|one| one.small && rules.is_empty() && first(one).is_some());
+/// The findings that are not worth a restart, in words: those that the report calls small, and no option names;
+/// `can`: as of [`first`].
+pub(crate) fn small(
+    findings: &[ReportFinding],
+    rules: &[String],
+    can: fn(&Change) -> bool,
+) -> Option<String> {
+    let is_it = |one: &&ReportFinding| one.small && rules.is_empty() && first(one, can).is_some();
+    let small = findings.iter().filter(is_it);
     let name = |finding: &ReportFinding| match &finding.service {
         Some(service) => format!("{} of {}", named(&finding.rule), named(service)),
         None => named(&finding.rule),

@@ -98,7 +98,8 @@ pub(crate) fn fix(args: &FixArgs, context: &Context) -> Result<Exit> {
 /// Says so, and what the report advises to do by hand.
 fn nothing_to_change(args: &FixArgs, context: &Context) -> Result<Exit> {
     let report = args.report.as_deref().map(|path| advice::report(context, path)).transpose()?;
-    let is_small = |report: &Saved| advice::small(&report.findings, &args.rules).is_some();
+    let is_small =
+        |report: &Saved| advice::small(&report.findings, &args.rules, requests::can_fix).is_some();
     if report.as_ref().is_some_and(is_small) {
         return Ok(exit::DONE);
     }

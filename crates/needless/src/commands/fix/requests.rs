@@ -94,7 +94,7 @@ fn of_report(
         [] => !one.small,
         rules => rules.contains(&one.rule),
     };
-    advice::small(&report.findings, &args.rules).into_iter().for_each(output::warn);
+    advice::small(&report.findings, &args.rules, can_fix).into_iter().for_each(output::warn);
     for finding in report.findings.iter().filter(wanted) {
         let Some(change) = advice::first(finding, can_fix) else { continue };
         let about = (finding.service.as_deref(), finding.processes());
@@ -287,7 +287,7 @@ fn applicable(finding: &Finding) -> Option<&Remedy> {
 }
 
 /// Whether `fix` makes a change of this kind.
-fn can_fix(change: &Change) -> bool {
+pub(super) fn can_fix(change: &Change) -> bool {
     matches!(
         change,
         Change::SetEnv { value: Some(_), .. }

@@ -202,6 +202,7 @@ fn fix_has_nginx_keep_files_open() {
     assert!(said.contains("does not include /etc/nginx/conf.d/*.conf in its http block"), "{said}");
     assert!(!machine.run(&format!("test -e {CACHED}")).status.success());
     let _ = asker.kill();
+    let _ = asker.wait();
 }
 
 /// Runs a command with needless: whether it has a finding of the rule. The report stays in /run/r.json.

@@ -51,6 +51,21 @@ fn sets(machine: &Machine, user: &str) -> String {
     ))
 }
 
+/// Debian's sshd has pam_env read a file of the user, after all others.
+const OF_USER: Scenario<'static> = Scenario {
+    name: "of-user",
+    files: &[
+        ("/home/bob/.pam_environment", "644", "# mine\nTZ DEFAULT=Asia/Baku\n"),
+        ("/etc/environment", "644", "TZ=Europe/Rome\n"),
+    ],
+    truth: Some("Asia/Baku"),
+    answer: &["/home/bob/.pam_environment:2 sets it"],
+    place: ("/home/bob/.pam_environment", "high"),
+    ends: Ends::ByHand("write `TZ DEFAULT=Asia/Tokyo` by hand, instead of what line 2 sets"),
+    fix: "--pid PID",
+    ..UNIT
+};
+
 #[test]
 fn fix_changes_what_every_session_of_sshd_gets() {
     let Some(machine) = sshd() else { return };
@@ -93,22 +108,7 @@ fn fix_changes_what_every_session_of_sshd_gets() {
                 place: ("/etc/ssh/sshd_config.d/zz-needless.conf", "high"),
                 ..session
             },
-            // Debian's sshd has pam_env read a file of the user, after all others.
-            Scenario {
-                name: "of-user",
-                files: &[
-                    ("/home/bob/.pam_environment", "644", "# mine\nTZ DEFAULT=Asia/Baku\n"),
-                    ("/etc/environment", "644", "TZ=Europe/Rome\n"),
-                ],
-                start: &of_bob,
-                truth: Some("Asia/Baku"),
-                answer: &["/home/bob/.pam_environment:2 sets it"],
-                place: ("/home/bob/.pam_environment", "high"),
-                ends: Ends::ByHand(
-                    "write `TZ DEFAULT=Asia/Tokyo` by hand, instead of what line 2 sets",
-                ),
-                ..session
-            },
+            Scenario { start: &of_bob, ..OF_USER },
             // An ordinary user learns where it belongs, and may not write there.
             Scenario {
                 name: "of-bob",

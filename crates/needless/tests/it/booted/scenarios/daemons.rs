@@ -44,6 +44,25 @@ const FPM: &str = r#"t=$(tail -n 1 /var/log/php*-fpm.log | sed 's/^\[\([^]]*\)\]
 const SSHD: &str =
     "ssh -i /root/.ssh/t -o StrictHostKeyChecking=no -o LogLevel=ERROR root@127.0.0.1 date +%z";
 
+/// The workers of nginx have what its own configuration sets, and its master shows nothing of it.
+const NGINX_ENV: Scenario<'static> = Scenario {
+    name: "nginx",
+    files: &[("/etc/nginx/modules-enabled/99-tz.conf", "644", "env TZ=Asia/Baku;\n")],
+    offset: NGINX,
+    find: "pgrep -f '^nginx: worker' | head -n 1",
+    truth: Some("Asia/Baku"),
+    answer: &[
+        "the program changed it after its start",
+        "perhaps in its own configuration: `env` in nginx.conf",
+    ],
+    never: &["systemd, as nginx"],
+    place: ("", "low"),
+    ends: Ends::Refused(
+        "sets it itself, after its start (perhaps in its own configuration: `env` in nginx.conf)",
+    ),
+    ..DAEMON
+};
+
 #[test]
 fn fix_changes_daemons_of_a_distribution() {
     let Some(machine) = machine("debs debs-apache debs-daemons") else { return };
@@ -58,24 +77,7 @@ fn fix_changes_daemons_of_a_distribution() {
         &machine,
         &[
             Scenario { name: "nginx", offset: NGINX, ..DAEMON },
-            // Its workers have what its own configuration sets, and its master shows nothing of it.
-            Scenario {
-                name: "nginx",
-                files: &[("/etc/nginx/modules-enabled/99-tz.conf", "644", "env TZ=Asia/Baku;\n")],
-                offset: NGINX,
-                find: "pgrep -f '^nginx: worker' | head -n 1",
-                truth: Some("Asia/Baku"),
-                answer: &[
-                    "the program changed it after its start",
-                    "perhaps in its own configuration: `env` in nginx.conf",
-                ],
-                never: &["systemd, as nginx"],
-                place: ("", "low"),
-                ends: Ends::Refused(
-                    "sets it itself, after its start (perhaps in its own configuration: `env` in nginx.conf)",
-                ),
-                ..DAEMON
-            },
+            NGINX_ENV,
             Scenario {
                 name: "dnsmasq",
                 // Its helper has the program's name in a variable.

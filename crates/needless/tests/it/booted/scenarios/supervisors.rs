@@ -25,6 +25,29 @@ start) start-stop-daemon --start --background --make-pidfile --pidfile $PIDFILE 
 esac
 ";
 
+/// The shell that supervisord starts has nothing of it; the program that works for it has another value.
+const SCRIPT: Scenario<'static> = Scenario {
+    name: "script",
+    files: &[
+        (
+            "/etc/supervisor/conf.d/NAME.conf",
+            "644",
+            "[program:NAME]\ncommand=/usr/local/bin/NAME-start\n",
+        ),
+        (
+            "/usr/local/bin/NAME-start",
+            "755",
+            "#!/bin/sh\nA=$(echo Asia/Omsk)\nTZ=$A /usr/local/bin/probe NAME\n:\n",
+        ),
+    ],
+    start: SUPERVISORD,
+    truth: Some("Asia/Omsk"),
+    place: ("", "low"),
+    fix: "--restart --pid $(ps -o ppid= -p PID)",
+    ends: Ends::Refused("sets it itself, or a program between it and "),
+    ..UNIT
+};
+
 #[test]
 fn fix_changes_programs_of_supervisord_daemontools_and_service() {
     let Some(machine) = machine("debs") else { return };
@@ -54,28 +77,7 @@ fn fix_changes_programs_of_supervisord_daemontools_and_service() {
                 fix: "--pid PID",
                 ..UNIT
             },
-            // The shell that supervisord starts has nothing of it; the program that works for it has another value.
-            Scenario {
-                name: "script",
-                files: &[
-                    (
-                        "/etc/supervisor/conf.d/NAME.conf",
-                        "644",
-                        "[program:NAME]\ncommand=/usr/local/bin/NAME-start\n",
-                    ),
-                    (
-                        "/usr/local/bin/NAME-start",
-                        "755",
-                        "#!/bin/sh\nA=$(echo Asia/Omsk)\nTZ=$A /usr/local/bin/probe NAME\n:\n",
-                    ),
-                ],
-                start: SUPERVISORD,
-                truth: Some("Asia/Omsk"),
-                place: ("", "low"),
-                fix: "--restart --pid $(ps -o ppid= -p PID)",
-                ends: Ends::Refused("sets it itself, or a program between it and "),
-                ..UNIT
-            },
+            SCRIPT,
             Scenario {
                 name: "hand",
                 story: &[
