@@ -101,9 +101,8 @@ fn only_systemd_reads_it(machine: &Machine) {
     machine.ok("needless undo; systemctl restart shr2");
 
     machine.write("/etc/sysconfig/rh", "644", "# of rh\nA=1\n");
-    service(machine, "rh", "EnvironmentFile=-/etc/sysconfig/rh\nEnvironmentFile=/etc/pat/*.env");
     machine.write("/etc/pat/a.env", "644", "B=1\n");
-    machine.write("/etc/pat/noname", "644", "B=1\n");
+    service(machine, "rh", "EnvironmentFile=-/etc/sysconfig/rh\nEnvironmentFile=/etc/pat/*.env");
     for file in ["/etc/sysconfig/rh", "/etc/pat/a.env"] {
         let said = fixed(machine, &format!("--in {file} --set TZ=Asia/Tokyo --restart"));
         has(
