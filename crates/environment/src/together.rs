@@ -80,3 +80,26 @@ pub fn in_one(files: Vec<FileChange>) -> Vec<FileChange> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::FileAttributes;
+
+    /// The journal restores what a file was before the first of the changes, with its permissions.
+    #[test]
+    fn a_file_of_several_changes_is_one_file() {
+        let file = |path: &str, before: Option<&str>, after: &str, mode| FileChange {
+            path: path.to_owned(),
+            before: before.map(|text| text.as_bytes().to_vec()),
+            after: Some(after.as_bytes().to_vec()),
+            about: FileAttributes::new(mode),
+        };
+        let all = in_one(vec![
+            file("/a", None, "1", 0o600),
+            file("/b", Some("0"), "1", 0o644),
+            file("/a", Some("1"), "12", 0o644),
+        ]);
+        assert_eq!(all, [file("/a", None, "12", 0o600), file("/b", Some("0"), "1", 0o644)]);
+    }
+}
