@@ -3,6 +3,8 @@
 //! To add a kind, write a file in `places/` with a static [`Place`] and add it to `place_list.rs`. All other
 //! code takes what it needs from that definition and names no place.
 
+mod destination;
+
 use crate::activation::{Activation, FindWorker};
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
@@ -13,10 +15,10 @@ use crate::others_same::others_same;
 use crate::places::{self, Edit, FoundValue};
 use crate::readers::ReadBy;
 use crate::sources::Sources;
-use crate::started_by::StartedBy;
-use needless_host::{ProcInfo, Root};
-use needless_model::{Confidence, Location};
 use std::collections::BTreeSet;
+
+pub use destination::Destination;
+pub(crate) use destination::LocationQuery;
 
 /// A place: a kind of file that gives processes variables.
 pub struct Place {
@@ -319,89 +321,5 @@ impl std::fmt::Debug for Place {
 impl PartialEq for Place {
     fn eq(&self, other: &Place) -> bool {
         self.name == other.name
-    }
-}
-
-/// A place for a change.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Destination {
-    /// What kind of file it is.
-    pub place: &'static Place,
-    /// The file, where it is known.
-    pub file: Option<String>,
-    /// The part of the file.
-    pub part: Option<String>,
-    /// Its name in output.
-    pub label: String,
-    /// Why there.
-    pub why: String,
-    /// How sure.
-    pub confidence: Confidence,
-    /// What brings a change into force.
-    pub activation: Activation,
-    /// What else the change reaches: shown before it is made.
-    pub caveat: Option<String>,
-    /// Whom the change reaches, where its readers were looked for: "one unit: web.service".
-    pub reach: Option<String>,
-}
-
-impl Destination {
-    pub(crate) fn new(
-        place: &'static Place,
-        file: impl Into<Option<String>>,
-        why: impl Into<String>,
-        confidence: Confidence,
-    ) -> Destination {
-        let file = file.into();
-        let label = match &file {
-            Some(file) => format!("{}, {file}", place.name),
-            None => place.name.to_owned(),
-        };
-        let (part, activation, caveat, reach) = (None, Activation::Unknown, None, None);
-        let why = why.into();
-        Destination { place, file, part, label, why, confidence, activation, caveat, reach }
-    }
-
-    pub(crate) fn activation(mut self, activation: Activation) -> Destination {
-        self.activation = activation;
-        self
-    }
-
-    pub(crate) fn part(mut self, part: impl Into<String>) -> Destination {
-        self.part = Some(part.into());
-        self
-    }
-
-    /// Adds what is to be known of a change there.
-    pub(crate) fn caveat(mut self, caveat: &str) -> Destination {
-        let before = self.caveat.take().map_or(String::new(), |before| before + " ");
-        self.caveat = Some(before + caveat);
-        self
-    }
-
-    pub(crate) fn summary(&self) -> Location {
-        Location {
-            place: self.label.clone(),
-            file: self.file.clone(),
-            why: self.why.clone(),
-            confidence: self.confidence,
-        }
-    }
-}
-
-/// A process, or a unit that does not run (then the chain is empty), whose variable is to be changed.
-pub(crate) struct LocationQuery<'a> {
-    /// The file system as the process sees it.
-    pub(crate) root: &'a Root,
-    /// The process with its ancestors, itself last.
-    pub(crate) chain: &'a [ProcInfo],
-    pub(crate) variable: &'a str,
-    /// How it got its environment.
-    pub(crate) started_by: &'a StartedBy,
-}
-
-impl LocationQuery<'_> {
-    pub(crate) fn process(&self) -> Option<&ProcInfo> {
-        self.chain.last()
     }
 }

@@ -1,12 +1,14 @@
 //! The text of a crontab: crontab(5). A variable counts for the jobs below it, and no line takes it away again.
 
 mod job_and_lines;
+mod written;
 
 use super::shell_words::{Token, tokens};
 use super::{Edit, FoundValue, NOTE, bare, lines, shell, splice};
 use crate::error::EnvironmentError;
 use job_and_lines::JobAndLines;
 use std::ops::Range;
+use written::{in_command, line_of};
 
 /// A job of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -247,39 +249,6 @@ fn put_for(
 fn nothing_to_remove() -> EnvironmentError {
     "no line of a crontab can remove a variable: remove it where PAM reads it (/etc/environment)"
         .into()
-}
-
-/// The assignment as a word of a job's command.
-fn in_command(variable: &str, value: &str) -> Result<String, EnvironmentError> {
-    if value.contains(['%', '\\']) {
-        return Err("a job's command cannot hold a value with % or \\: set it by hand".into());
-    }
-    Ok(format!("{variable}={}", shell::word(value)))
-}
-
-/// The longest line that sets a variable, bytes: Debian 12's cron cuts a longer one (`MAX_ENVSTR` of Vixie's cron is 1000).
-const LONGEST: usize = 998;
-
-/// The line that sets a variable.
-///
-/// # Errors
-/// When no quotes can hold the value, or cron would cut the line.
-fn line_of(variable: &str, value: &str) -> Result<String, EnvironmentError> {
-    let line = format!("{variable}={}", word(value)?);
-    if line.len() > LONGEST {
-        return Err(format!("cron cuts a line that sets a variable after {LONGEST} bytes").into());
-    }
-    Ok(line)
-}
-
-fn word(value: &str) -> Result<String, EnvironmentError> {
-    let plain = !value.is_empty() && value.trim() == value && !value.contains(['"', '\'']);
-    match (plain, value.contains('"'), value.contains('\'')) {
-        (true, ..) => Ok(value.to_owned()),
-        (_, false, _) => Ok(format!("\"{value}\"")),
-        (.., false) => Ok(format!("'{value}'")),
-        _ => Err("a crontab cannot hold a value with both kinds of quotes".into()),
-    }
 }
 
 #[cfg(test)]

@@ -389,9 +389,8 @@ impl Scenario<'_> {
 
     /// Removes it from the machine, also where it failed.
     fn clear(&self, machine: &Machine) {
-        let name = self.name;
+        let (name, words) = (self.name, format!("^{WORDS} {}$", self.argument()));
         let gone: Vec<String> = self.files().into_iter().map(|(path, ..)| path).collect();
-        let words = format!("^{WORDS} {}$", self.argument());
         machine.run(&format!(
             "systemctl stop {name}; systemctl reset-failed {name}; systemctl unset-environment TZ; pkill -f '{words}'
              rm -rf {} /etc/systemd/system/{name}.service.d; systemctl daemon-reload",
