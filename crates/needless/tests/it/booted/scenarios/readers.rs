@@ -20,11 +20,11 @@ fn has(said: &str, parts: &[&str]) {
     }
 }
 
-/// A service that runs the probe, with these lines besides; it is started.
+/// A service that runs the probe, with these lines besides; it is started, and may be as often as a test likes.
 fn service(machine: &Machine, name: &str, lines: &str) {
     let start = format!("ExecStart=/usr/local/bin/probe {}", name.split('@').next().unwrap());
     let start = if lines.contains("ExecStart=") { String::new() } else { start };
-    let unit = format!("[Service]\n{lines}\n{start}\n");
+    let unit = format!("[Unit]\nStartLimitIntervalSec=0\n[Service]\n{lines}\n{start}\n");
     machine.write(&format!("/etc/systemd/system/{name}.service"), "644", &unit);
     if !name.ends_with('@') {
         machine.ok(&format!("systemctl daemon-reload; systemctl restart {name}"));
