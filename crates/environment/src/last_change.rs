@@ -5,6 +5,7 @@ use crate::answer::hint;
 use crate::crontab;
 use crate::pam::pam_sets;
 use crate::place::{Destination, LocationQuery};
+use crate::readers::ReadBy;
 use crate::sources::AS_WRITTEN;
 use crate::sshd_config::ACCEPTED;
 use crate::started_by::{self, Launcher, StartedBy, shares_pids, starts_anew, whitelists};
@@ -231,7 +232,10 @@ fn who_sets_it(
     let shell = Launcher::of(&query.chain[reader.at]) == Some(Launcher::Shell);
     reader.at += usize::from(location.place.needs_export && shell && reader.at < last);
     let by_me = change == Moment { at: last, later: true };
-    if change > reader && (by_me || !explains(query, location, me)) {
+    // What a script said before somebody changed it is not known.
+    let of_few = !matches!(location.place.read_by, ReadBy::Everybody(_));
+    let may_say = || explains(query, location, me) || of_few && is_younger(query, location, me);
+    if change > reader && (by_me || !may_say()) {
         return Some(who(query.chain, change));
     }
     let session = matches!(

@@ -41,7 +41,10 @@ pub(crate) fn others_same(
     for (name, part) in ours.into_iter().chain(all).take(most) {
         let values = |text: &str| -> Vec<(Option<String>, bool)> {
             let found = (place.find)(text, name, part);
-            found.into_iter().map(|found| (found.value.clone(), found.is_sure())).collect()
+            // Of our variable the last one counts: what another part gets may be set once more above it.
+            let from = if name == edit.variable { found.len().saturating_sub(1) } else { 0 };
+            let found = found.into_iter().skip(from);
+            found.map(|found| (found.value.clone(), found.is_sure())).collect()
         };
         if values(old) != values(new) {
             let found = (place.find)(old, name, part);

@@ -36,7 +36,10 @@ pub(super) static OPEN_FILE_CACHE: Place = Place {
     ..DEFAULT
 };
 
-fn find(text: &str, _: &str, _: Option<&str>) -> Vec<FoundValue> {
+fn find(text: &str, name: &str, _: Option<&str>) -> Vec<FoundValue> {
+    if name != NAME {
+        return Vec::new();
+    }
     let value = |line: &str| {
         Some(line.strip_prefix(NAME)?.strip_prefix(' ')?.strip_suffix(';')?.to_owned())
     };

@@ -50,8 +50,11 @@ pub(super) static USER_UNIT_LIMIT: Place = Place {
 };
 
 /// Where a text sets the limit; the last one counts.
-fn find(text: &str, _: &str, _: Option<&str>) -> Vec<FoundValue> {
+fn find(text: &str, name: &str, _: Option<&str>) -> Vec<FoundValue> {
     let mut set = Vec::new();
+    if name != LIMIT {
+        return set;
+    }
     for (at, said) in directives(text, "Service", "Environment") {
         match said {
             UnitDirective::Limit(value) if value.is_empty() => set.clear(),

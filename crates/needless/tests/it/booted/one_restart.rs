@@ -6,7 +6,7 @@ use crate::booted::probe::*;
 use crate::booted::unit_reports::forged;
 use crate::common::*;
 
-const FIX: &str = "needless fix --unit probe --set TZ=Asia/Tokyo --yes";
+const FIX: &str = "needless fix --unit probe --set TZ=Asia/Tokyo --yes --times-change";
 const UNIT: &str = "/etc/systemd/system/probe.service";
 /// The last lines where the unit does not come up again.
 const DOWN: &str = "needless: probe.service IS DOWN: `systemctl status probe.service`\nrc 3";
@@ -38,7 +38,7 @@ fn fix_puts_no_edit_of_others_into_force() {
     assert_eq!(machine.main_of("probe"), pid);
     assert_eq!(machine.ok("systemctl show -p NeedDaemonReload --value probe"), "yes\n");
     // What is only printed changes nothing; and what was not seen is no fact.
-    machine.ok(&format!("{} --diff --restart", FIX.replace(" --yes", "")));
+    machine.ok(&format!("{} --diff --restart", FIX.replace(" --yes --times-change", "")));
     let said = machine.ok(&format!("needless origin TZ {pid}"));
     assert!(!said.contains("has become another program"), "{said}");
     // Nothing is reloaded for a file of variables.
@@ -50,7 +50,8 @@ fn fix_puts_no_edit_of_others_into_force() {
     machine.write("/etc/other.env", "644", "TZ=UTC\n");
     machine.ok("systemctl daemon-reload; systemctl start other
          touch -d '2 minutes' /etc/systemd/system/other.service");
-    let said = machine.ok(&format!("needless fix --unit other --set TZ={ZONE} --yes --restart"));
+    let said = machine
+        .ok(&format!("needless fix --unit other --set TZ={ZONE} --yes --times-change --restart"));
     assert!(said.contains("+TZ=Asia/Tokyo") && said.contains("in force: "), "{said}");
     // The unit of another is edited: its name is said.
     let pid = start_unit(&machine, SERVICE);
@@ -230,7 +231,7 @@ fn fix_says_what_is_restarted_with_the_unit() {
     let mains = || names.map(|name| machine.main_of(name));
     let before = mains();
     let line = "  restart  systemctl restart probe.service (restarts as well: app1 app2 app3; 3 processes)\n";
-    let said = machine.all(&format!("{} </dev/null", FIX.replace(" --yes", "")));
+    let said = machine.all(&format!("{} </dev/null", FIX.replace(" --yes --times-change", "")));
     assert!(said.contains(line) && said.contains("there is no terminal to ask on"), "{said}");
     assert_eq!(mains(), before);
     let said = machine.ok(&format!("{FIX} --restart"));
@@ -269,7 +270,7 @@ fn runs_wait_for_each_other() {
              pkill -P $held; kill $held; exit $rc"
         ))
     };
-    let fix = "needless fix --in /etc/environment --set TZ=UTC --yes";
+    let fix = "needless fix --in /etc/environment --set TZ=UTC --yes --times-change";
     let said = held(3, fix);
     assert!(said.ends_with("rc 0") && said.contains("written: change "), "{said}");
     assert_eq!(

@@ -50,7 +50,9 @@ const NGINX_ENV: Scenario<'static> = Scenario {
     files: &[("/etc/nginx/modules-enabled/99-tz.conf", "644", "env TZ=Asia/Baku;\n")],
     offset: NGINX,
     find: "pgrep -f '^nginx: worker' | head -n 1",
-    truth: Some("Asia/Baku"),
+    // Its log has read the zone before.
+    truth: None,
+    now: Some("Asia/Baku"),
     answer: &[
         "the program changed it after its start",
         "perhaps in its own configuration: `env` in nginx.conf",

@@ -144,7 +144,7 @@ fn undo_takes_back_changes_in_any_order() {
 const DROP_IN: &str = "/etc/systemd/system/u0.service.d/zz-needless.conf";
 
 fn fix(machine: &Machine, what: &str, value: &str) {
-    machine.ok(&format!("needless fix {what} --set {value} --yes"));
+    machine.ok(&format!("needless fix {what} --set {value} --yes --times-change"));
 }
 
 /// Two of each unit and of one file, and some more.

@@ -6,7 +6,7 @@ use crate::booted::scenario::*;
 
 /// What `fix` prints, with its exit status as the last line; it must be 0.
 fn fixed(machine: &Machine, options: &str) -> String {
-    let said = machine.all(&format!("needless fix {options} --yes"));
+    let said = machine.all(&format!("needless fix {options} --yes --times-change"));
     assert!(said.ends_with("rc 0"), "{options}: {said}");
     // Whom it reaches is said first.
     assert_eq!(said.lines().position(|line| line.starts_with("  reaches  ")), Some(1), "{said}");
@@ -162,7 +162,9 @@ fn a_script_reads_it_too(machine: &Machine) {
                     "{options} {text}"
                 );
             }
-            let fix = format!("needless fix {options} --set TZ=Asia/Tokyo --yes --restart");
+            let fix = format!(
+                "needless fix {options} --set TZ=Asia/Tokyo --yes --times-change --restart"
+            );
             has(&machine.ok(&fix), &["already so: "]);
             fixed(machine, "--in /etc/default/mixd --unset TZ");
             for unit in ["md1", "md2"] {
@@ -174,7 +176,8 @@ fn a_script_reads_it_too(machine: &Machine) {
     }
     // What one of them would take for something else.
     machine.write("/etc/default/mixd", "644", "TZ=UTC; export TZ\n");
-    let said = machine.all("needless fix --in /etc/default/mixd --set TZ=Asia/Tokyo --yes");
+    let said =
+        machine.all("needless fix --in /etc/default/mixd --set TZ=Asia/Tokyo --yes --times-change");
     has(&said, &["line 1 sets TZ in a form that systemd, which reads the file too,", "rc 2"]);
 }
 
@@ -194,7 +197,8 @@ fn containers_read_it_too(machine: &Machine) {
     let unit = "[Service]\nExecStart=/usr/bin/docker run --env-file /etc/default/sh1 image\n";
     machine.write("/etc/systemd/system/eng.service", "644", unit);
     machine.ok("systemctl daemon-reload");
-    let said = machine.all("needless fix --in /etc/default/sh1 --set TZ=Asia/Tokyo --yes");
+    let said =
+        machine.all("needless fix --in /etc/default/sh1 --set TZ=Asia/Tokyo --yes --times-change");
     has(&said, &["sh1.service sources it", "the container of eng.service", "rc 2"]);
     assert_eq!(machine.ok("cat /etc/default/sh1"), "A=1\n");
 }
@@ -312,7 +316,7 @@ fn fix_changes_one_unit_where_several_share_a_file() {
     let unset = "/etc/systemd/system/service.d/unset.conf";
     machine.write(unset, "644", "[Service]\nUnsetEnvironment=TZ\n");
     machine.ok("systemctl daemon-reload");
-    let said = machine.all("needless fix --unit pre-a --set TZ=Asia/Tokyo --yes");
+    let said = machine.all("needless fix --unit pre-a --set TZ=Asia/Tokyo --yes --times-change");
     has(&said, &["change it there, which reaches every service of this machine", "rc 2"]);
     machine.ok(&format!("rm {unset}; systemctl daemon-reload"));
 
@@ -345,8 +349,9 @@ fn fix_says_first_that_everybody_is_reached() {
         ("/etc/default/nobodys", "every program that reads /etc/default/nobodys"),
     ] {
         let user = if file.contains("bob") { "su bob -c" } else { "sh -c" };
-        let said =
-            machine.all(&format!("{user} 'needless fix --in {file} --set TZ=Asia/Tokyo --yes'"));
+        let said = machine.all(&format!(
+            "{user} 'needless fix --in {file} --set TZ=Asia/Tokyo --yes --times-change'"
+        ));
         has(&said, &[&format!("\n  reaches  {reach}\n")]);
     }
 }
