@@ -85,7 +85,7 @@ fn fix_with_pending_edits_says_what_became_of_the_unit() {
     start_unit(&machine, SERVICE);
     edit(&machine, "probe-of-tomorrow");
     let said = machine.ok(&format!("{FIX} --with-pending --restart"));
-    assert!(said.contains(&format!("in force: TZ={ZONE} in perl[")), "{said}");
+    assert!(said.contains(&format!("in force: TZ={ZONE} in probe-of-tomorr[")), "{said}");
     let fresh = machine.pid_of("/usr/bin/perl /usr/local/bin/probe-of-tomorrow unit", &old);
     assert_eq!(machine.zone(&fresh).as_deref(), Some(ZONE));
     machine.ok("needless undo; rm /usr/local/bin/probe-of-tomorrow");

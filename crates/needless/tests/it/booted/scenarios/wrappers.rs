@@ -145,7 +145,7 @@ const SCRIPTS: [Scenario<'static>; 8] = [
         truth: Some("Asia/Omsk"),
         answer: &["/usr/local/bin/child-start:2 sets it"],
         place: (SCRIPT, "high"),
-        fix: "--pid PID",
+        fix: "--pid PID --restart",
         ..UNIT
     },
     // systemd exports it already: an assignment is enough.
