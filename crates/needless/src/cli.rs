@@ -192,7 +192,8 @@ pub(crate) enum Action {
     /// The change comes from a JSON report, from --set or --unset, or from observing the unit. Each place
     /// is shown once, with the processes it is for, and asked about separately. Nothing is written
     /// without a yes; where the right place is not certain, needless shows what to do by hand. --locale
-    /// adds a locale that programs search for and do not find. Exit status 2 when something was not done.
+    /// adds a locale that programs search for and do not find. Exit status 2 when something was not done, 3 when a unit
+    /// is down after it.
     ///
     /// A journal keeps what `needless undo` needs: in /var/lib/needless for root, else in
     /// $XDG_STATE_HOME/needless or ~/.local/state/needless.
@@ -203,7 +204,7 @@ pub(crate) enum Action {
     /// Where others have changed a file since, it shows what it would take out of it, asks, and keeps their lines; it is
     /// refused where they touched the lines of the change. The changes are in a journal: in /var/lib/needless for root,
     /// else in $XDG_STATE_HOME/needless or ~/.local/state/needless. Exit status 0: done; 2: there is no such change,
-    /// it was refused or could not be written, or a change in the journal cannot be read.
+    /// it was refused or could not be written, or a change in the journal cannot be read; 3: its unit is down after it.
     #[command(after_long_help = examples::UNDO)]
     Undo(UndoArgs),
     /// Measure a change: run a command with and without it.
