@@ -64,7 +64,7 @@ pub use in_force::{Calls, Expected, Seen};
 pub use journal::{ChangeState, Entries, FileChange, Journal, JournalEntry, Recovered};
 pub use launchers_above::look_above;
 pub use locale::{LocaleHow, plan_locale};
-pub use merge::{ChangeRequest, label, merged, shown};
+pub use merge::{ChangeRequest, label, listed, merged, shown};
 pub use others_write::{open_regular, others_write};
 pub use place::{Destination, Place};
 pub use place_list::*;

@@ -54,6 +54,15 @@ pub fn shown<'v>(variable: &str, value: &'v str) -> &'v str {
     if secret(variable, value) { HIDDEN } else { value }
 }
 
+/// The first of them by name, and how many more there are.
+pub fn listed(names: &[String]) -> String {
+    const NAMED: usize = 8;
+    match names.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        None => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..NAMED].join(", ")),
+    }
+}
+
 /// Each once, in the order of arrival. A report may name thousands, so duplicates are found by hash.
 fn distinct<T: Clone + Eq + Hash>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = HashSet::new();

@@ -1,6 +1,6 @@
 //! Who reads a file of this machine: services whose `EnvironmentFile=` names it, scripts that source it and the services
-//! that start these, the services whose drop-in it is. They decide its syntax; whom a change reaches, and what has to be
-//! started anew, follows from them.
+//! that start these, the services whose drop-in it is. They decide the syntax of the file. A change affects
+//! them, and they have to be restarted.
 
 use crate::activation::Activation;
 use crate::disk::Disk;
@@ -48,7 +48,7 @@ pub(crate) struct Readers(pub(crate) Vec<Reader>);
 pub(crate) struct Reader {
     pub(crate) name: String,
     pub(crate) way: Way,
-    /// What starts it anew, and whether it runs; `None` for a script, a template and what belongs to another user.
+    /// What restarts it, and whether it runs; `None` for a script, a template and what belongs to another user.
     pub(crate) restart: Option<(Activation, bool)>,
 }
 
@@ -91,7 +91,7 @@ impl Readers {
         self
     }
 
-    /// Those that `restart` does not start anew; `None` where there are none.
+    /// Those that `restart` does not restart; `None` where there are none.
     fn others(&self, restart: &Activation) -> Option<String> {
         let is_it = |one: &&Reader| {
             let same = one.restart.as_ref().is_some_and(|(other, _)| other == restart);
@@ -102,7 +102,7 @@ impl Readers {
         (!others.is_empty()).then_some(others)
     }
 
-    /// What starts anew those that run, or the only one.
+    /// What restarts those that run, or the only one.
     fn restarts(&self) -> Activation {
         let all = || self.0.iter().filter_map(|reader| reader.restart.as_ref());
         let mut running: Vec<Activation> = Vec::new();
@@ -154,7 +154,7 @@ impl DropInOf<'_> {
         })
     }
 
-    /// Whom it reaches; `whose`: " of user bob" for units of users.
+    /// The services that it affects; `whose`: " of user bob" for units of users.
     fn in_words(&self, whose: &str) -> String {
         match self {
             DropInOf::Every if whose.is_empty() => "every service of this machine".to_owned(),
@@ -177,12 +177,12 @@ fn whose(file: &str) -> String {
     }
 }
 
-/// Whom a drop-in reaches.
+/// The services that a drop-in affects.
 pub(crate) fn reach_of_drop_in(file: &str) -> String {
     DropInOf::of(file).map_or(String::new(), |units| units.in_words(&whose(file)))
 }
 
-/// Whom a change at a place reaches.
+/// What a change at a place affects, in words.
 pub(crate) fn reach(location: &Destination) -> String {
     let Destination { place, part, reach, .. } = location;
     let file = location.file.as_deref().unwrap_or_default();
@@ -215,8 +215,8 @@ pub(crate) fn place_of(file: &str, disk: &Disk) -> Option<&'static Place> {
     disk.census()?.readers(file).by(Way::Systemd).map(|_| &ENVIRONMENT_FILE)
 }
 
-/// The destination with what its readers decide: its syntax, whom it reaches, what has to be started anew. What is
-/// started anew stays where it is known, for a change that is for one unit.
+/// The destination with what its readers decide: the syntax, the affected services, the restart. A restart that is known
+/// already stays: the change is for one unit.
 ///
 /// # Errors
 /// When two readers need different syntaxes; the sentence names them.
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drop_in_says_whom_it_reaches() {
+    fn a_drop_in_names_the_services_that_it_affects() {
         for (file, reach) in [
             ("/etc/systemd/system/a.service.d/x.conf", "one unit: a.service"),
             ("/etc/systemd/system/a@b.service.d/x.conf", "one unit: a@b.service"),

@@ -3,6 +3,7 @@
 use super::{Expected, Seen};
 use crate::family::{deciding_of, family};
 use crate::last_change::{now, own_change};
+use crate::merge::listed;
 use crate::redact::redact;
 use crate::request::origin_of_process;
 use crate::settings;
@@ -176,13 +177,4 @@ impl Expected {
 
 fn name_of(info: &ProcInfo) -> String {
     format!("{}[{}]", info.called(), info.pid)
-}
-
-/// The first of them by name, and how many more there are.
-fn listed(names: &[String]) -> String {
-    const NAMED: usize = 8;
-    match names.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        None => names.join(", "),
-        Some(more) => format!("{} and {more} more", names[..NAMED].join(", ")),
-    }
 }

@@ -240,7 +240,7 @@ fn show(
     writeln!(out, "{what}\n  reaches  {}", escape(&plan.reach))?;
     writeln!(out, "  place    {}\n  why      {}", escape(&plan.place), escape(&plan.why))?;
     if let Some(change) = change.filter(|change| !change.targets.is_empty()) {
-        writeln!(out, "  for      {}", escape(&listed(&change.targets)))?;
+        writeln!(out, "  for      {}", escape(&environment::listed(&change.targets)))?;
     }
     let requested =
         change.into_iter().flat_map(|change| change.times.iter().chain(&change.caveats));
@@ -257,15 +257,6 @@ fn show(
         writeln!(out, "(… is text of the file, which may be secret; --diff prints it)\n")?;
     }
     Ok(out.flush()?)
-}
-
-/// The first of them by name, and how many more there are.
-fn listed(names: &[String]) -> String {
-    const NAMED: usize = 8;
-    match names.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        None => names.join(", "),
-        Some(more) => format!("{} and {more} more", names[..NAMED].join(", ")),
-    }
 }
 
 /// Lines of files, safe on a terminal, with their tabs.

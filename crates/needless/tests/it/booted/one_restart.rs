@@ -302,8 +302,8 @@ fn nobody_waits_while_calls_are_counted() {
     let Some(machine) = machine("").filter(|_| observes_others()) else { return };
     let old = start_unit(&machine, SERVICE);
     let said = machine.all(&format!(
-        "{FIX} --restart --for 12s >/run/said 2>&1 & first=$!
-         while [ \"$(systemctl show -p MainPID --value probe)\" = {old} ]; do sleep 0.1; done
+        "{FIX} --restart --for 20s >/run/said 2>&1 & first=$!
+         while kill -0 $first && [ \"$(systemctl show -p MainPID --value probe)\" = {old} ]; do sleep 0.1; done
          sleep 3; needless fix --in /etc/environment --set COLOUR=1 --yes && kill -0 $first && echo counts; wait $first
          cat /run/said"
     ));

@@ -147,7 +147,7 @@ fn a_line_for_pam_changes_no_other_one() {
 
 /// A value that names what is not there, a file that nobody reads, a value that fills the screen.
 #[test]
-fn values_and_files_that_do_nothing_are_told() {
+fn values_and_files_without_effect_get_a_caveat() {
     let Some(machine) = machine("") else { return };
     machine.write("/etc/systemd/system/probe.service", "644", SERVICE);
     machine.write("/etc/cron.d/old.dpkg-old", "644", "* * * * * root true\n");

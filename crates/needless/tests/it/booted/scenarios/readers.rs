@@ -286,7 +286,7 @@ const OVERRULED: [Scenario<'static>; 3] = [
 fn fix_changes_one_unit_where_several_share_a_file() {
     let Some(machine) = machine("") else { return };
     hold(&machine, &OVERRULED);
-    // Whoever names such a file is told whom it reaches.
+    // The plan names the services that read such a file.
     for (dir, reach) in [
         ("service", "every service of this machine"),
         (
