@@ -5,11 +5,11 @@
 //! on; the files that fail alone are left out as a whole, and it is asked again: an answer is never made of half a
 //! file.
 
-use crate::Fault;
 use crate::columns::Columns;
 use crate::files::{self, Found, WindowFile};
-use crate::progress::Progress;
+use crate::reader::Reader;
 use crate::table::Windows;
+use crate::{Fault, name_skipped};
 use datafusion::arrow::array::{RecordBatch, TimestampMicrosecondArray};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
@@ -52,19 +52,14 @@ pub(crate) struct Answer {
 ///
 /// # Errors
 /// When there is no file to read, and when the engine refuses the question.
-pub(crate) async fn ask(ask: &Ask<'_>, progress: &Progress) -> std::result::Result<Answer, Fault> {
-    let columns = Columns::of_the_writer()
-        .map_err(|error| Fault::new("columns", error, "report this as a bug of needless-fleet"))?;
+pub(crate) async fn ask(ask: &Ask<'_>, reader: &Reader) -> std::result::Result<Answer, Fault> {
+    let columns = Columns::of_the_writer()?;
     let paths = files::list(ask.places)?;
     let total = paths.len();
-    let mut found = files::look(paths, &columns, |n| {
-        progress.say(|| format!("looked at {n} of {total} files"))
-    });
+    let mut found = files::look(paths, &columns, reader);
     loop {
         if found.files.is_empty() {
-            for (path, why) in &found.skipped {
-                eprintln!("needless-fleet: skipped {}: {why}", path.display());
-            }
+            name_skipped(&found.skipped);
             return Err(Fault::new(
                 "files",
                 format!("none of {total} can be read"),
@@ -79,11 +74,10 @@ pub(crate) async fn ask(ask: &Ask<'_>, progress: &Progress) -> std::result::Resu
             )
         };
         let (plan, context) = plan(ask, &columns, &found.files).await.map_err(refused)?;
-        match run(&plan, &context, &found.files, progress).await {
+        match run(&plan, &context, &found.files, reader).await {
             Ok(rows) => return Ok(Answer { schema: plan.schema(), rows, found }),
             Err(error) if is_of_a_file(&error) => {
-                let broken =
-                    broken(ask, &columns, &found.files, progress).await.map_err(refused)?;
+                let broken = broken(ask, &columns, &found.files, reader).await.map_err(refused)?;
                 if broken.is_empty() {
                     return Err(refused(error));
                 }
@@ -101,11 +95,12 @@ fn is_of_a_file(error: &DataFusionError) -> bool {
         DataFusionError::ArrowError(error, _) => {
             matches!(**error, ArrowError::ParquetError(_) | ArrowError::ExternalError(_))
         }
-        // The last: a decoder that panics.
+        // The last two: a decoder that panics.
         DataFusionError::ParquetError(_)
         | DataFusionError::ObjectStore(_)
         | DataFusionError::IoError(_)
-        | DataFusionError::ExecutionJoin(_) => true,
+        | DataFusionError::ExecutionJoin(_)
+        | DataFusionError::External(_) => true,
         _ => false,
     }
 }
@@ -115,13 +110,13 @@ async fn broken(
     ask: &Ask<'_>,
     columns: &Columns,
     files: &[WindowFile],
-    progress: &Progress,
+    reader: &Reader,
 ) -> Result<Vec<(PathBuf, String)>> {
     let mut broken = Vec::new();
     let mut left = vec![files];
     while let Some(some) = left.pop() {
         let (plan, context) = plan(ask, columns, some).await?;
-        match run(&plan, &context, some, progress).await {
+        match run(&plan, &context, some, reader).await {
             Err(error) if !is_of_a_file(&error) => return Err(error),
             Err(error) if some.len() == 1 => {
                 broken
@@ -185,15 +180,18 @@ async fn run(
     plan: &Arc<dyn ExecutionPlan>,
     context: &SessionContext,
     files: &[WindowFile],
-    progress: &Progress,
+    reader: &Reader,
 ) -> Result<Vec<RecordBatch>> {
+    reader.allow(files.iter().map(|file| file.bytes).sum());
     let total: u64 = files.iter().map(|file| file.rows).sum();
-    let rows = collect(plan.clone(), context.task_ctx());
-    let mut rows = std::pin::pin!(rows);
+    // As a task, also where the engine makes none: a decoder that panics is an error of its file.
+    let mut rows = tokio::spawn(collect(plan.clone(), context.task_ctx()));
     loop {
         match tokio::time::timeout(Duration::from_millis(200), &mut rows).await {
-            Ok(done) => return done,
-            Err(_) => progress.say(|| {
+            Ok(done) => {
+                return done.unwrap_or_else(|why| Err(DataFusionError::External(why.into())));
+            }
+            Err(_) => reader.say(|| {
                 let million = |rows: u64| rows as f64 / 1e6;
                 format!("read {:.1} of {:.1} million rows", million(read(plan)), million(total))
             }),

@@ -1,5 +1,6 @@
 //! The columns, as the agent's own writer makes them.
 
+use crate::Fault;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use needless_fleet::{AgentWindow, FILE_SCHEMA};
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
@@ -23,7 +24,12 @@ impl Columns {
     ///
     /// # Errors
     /// When the writer and the reader do not agree about Parquet.
-    pub(crate) fn of_the_writer() -> Result<Columns> {
+    pub(crate) fn of_the_writer() -> std::result::Result<Columns, Fault> {
+        Columns::asked()
+            .map_err(|error| Fault::new("columns", error, "report this as a bug of needless-fleet"))
+    }
+
+    fn asked() -> Result<Columns> {
         let bytes = needless_fleet::parquet(&AgentWindow::default(), &[])?;
         let footer = ArrowReaderMetadata::load(&bytes::Bytes::from(bytes), Default::default())?;
         let facts = footer.metadata().file_metadata().key_value_metadata();

@@ -7,7 +7,7 @@
 use crate::Fault;
 use crate::columns::Columns;
 use crate::files::{self, Found, MOST_NAMES, PART_KEY, WindowFile};
-use crate::progress::Progress;
+use crate::reader::Reader;
 use crate::since::DAY;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use datafusion::arrow::compute::{
@@ -26,11 +26,13 @@ use std::fs::{self, File, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A part ends with the group of rows that makes it as large, in bytes.
 const PART_BYTES: usize = 128 << 20;
-/// Rows that are sorted together, and have one range of values in the footer.
+/// Rows that are sorted together, and have one range of values in the footer; fewer where they take as many bytes.
 const GROUP_ROWS: usize = 500_000;
+const GROUP_BYTES: usize = 512 << 20;
 /// In this order neighbours are alike, and a group is of few hosts.
 const ORDER: [&str; 7] = ["host", "service", "program", "fate", "cause", "call", "window_start"];
 /// What is being written; no pattern for `*.parquet` matches it.
@@ -55,11 +57,7 @@ pub(crate) struct Done {
 ///
 /// # Errors
 /// When another one runs, and when a directory cannot be read or written.
-pub(crate) fn compact(
-    from: &Path,
-    to: &Path,
-    progress: &Progress,
-) -> std::result::Result<Done, Fault> {
+pub(crate) fn compact(from: &Path, to: &Path, reader: &Reader) -> std::result::Result<Done, Fault> {
     let io = |error: std::io::Error| {
         Fault::new(to.display(), error, "name a directory for the parts that can be written")
     };
@@ -74,7 +72,15 @@ pub(crate) fn compact(
     }
     fs::DirBuilder::new().recursive(true).mode(0o750).create(to).map_err(io)?;
     let lock = private(&to.join(LOCK)).map_err(io)?;
-    match lock.try_lock() {
+    // Where the parent of a reader was killed, the kernel ends that one a moment later.
+    let locked = (0..20).find_map(|n| match lock.try_lock() {
+        Err(TryLockError::WouldBlock) if n < 19 => {
+            std::thread::sleep(Duration::from_millis(50));
+            None
+        }
+        done => Some(done),
+    });
+    match locked.unwrap_or(Err(TryLockError::WouldBlock)) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             return Err(Fault::new(
@@ -85,10 +91,9 @@ pub(crate) fn compact(
         }
         Err(TryLockError::Error(error)) => return Err(io(error)),
     }
-    let columns = Columns::of_the_writer()
-        .map_err(|error| Fault::new("columns", error, "report this as a bug of needless-fleet"))?;
+    let columns = Columns::of_the_writer()?;
     let parts = files::list_any(&[to.to_owned()])?;
-    let parts = files::look(parts, &columns, |_| ());
+    let parts = files::look(parts, &columns, reader);
     // A part that cannot be read would be made again, and count twice once it can.
     if let Some((path, why)) = parts.skipped.first() {
         return Err(Fault::new(
@@ -100,18 +105,31 @@ pub(crate) fn compact(
     let there: HashSet<String> =
         parts.files.into_iter().flat_map(|part| part.part_of.unwrap_or_default()).collect();
     let paths = files::list(&[from.to_owned()])?;
-    let total = paths.len();
-    let found = files::look(paths, &columns, |n| {
-        progress.say(|| format!("looked at {n} of {total} files"))
-    });
+    let found = files::look(paths, &columns, reader);
     let mut done = Done::default();
     let days = days(found, &there, &mut done);
-    let mut part = Part { to, columns: &columns, done };
+    let mut part = Part { to, columns: &columns, reader, done };
     for (day, files) in days {
-        part.day(day, &files, progress)
+        part.day(day, &files)
             .map_err(|error| Fault::new(to.display(), error, "give it room, and run it again"))?;
     }
     Ok(part.done)
+}
+
+/// Makes a part of one window, if it is one, for the sake of what becomes of this process. The part is not kept.
+///
+/// # Errors
+/// When the part cannot be made: no harm.
+pub(crate) fn try_window(path: &Path, reader: &Reader) -> std::result::Result<(), Fault> {
+    let columns = Columns::of_the_writer()?;
+    let found = files::look(vec![path.to_owned()], &columns, reader);
+    let mut done = Done::default();
+    let files = days(found, &HashSet::new(), &mut done).into_values().flatten();
+    let nowhere = Path::new("/dev/null");
+    Part { to: nowhere, columns: &columns, reader, done }
+        .write(nowhere, &mut files.collect::<Vec<_>>().iter())
+        .map(drop)
+        .map_err(|error| Fault::new(path.display(), error, "bring it again"))
 }
 
 /// A new file which only its user and group can read, as those of windows.
@@ -165,17 +183,18 @@ fn host(name: &str) -> &str {
 struct Part<'a> {
     to: &'a Path,
     columns: &'a Columns,
+    reader: &'a Reader,
     done: Done,
 }
 
 impl Part<'_> {
     /// The parts of a day.
-    fn day(&mut self, day: i64, files: &[WindowFile], progress: &Progress) -> Result<()> {
+    fn day(&mut self, day: i64, files: &[WindowFile]) -> Result<()> {
         let mut files = files.iter();
         while files.len() > 0 {
             let before = self.done.added;
             let unfinished = self.to.join(UNFINISHED);
-            let names = self.write(&unfinished, &mut files, progress)?;
+            let names = self.write(&unfinished, &mut files)?;
             if names.is_empty() {
                 fs::remove_file(&unfinished)?;
                 continue;
@@ -196,7 +215,6 @@ impl Part<'_> {
         &mut self,
         path: &Path,
         files: &mut std::slice::Iter<'_, WindowFile>,
-        progress: &Progress,
     ) -> Result<Vec<String>> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
@@ -210,13 +228,12 @@ impl Part<'_> {
             self.columns.schema.clone(),
             options,
         )?;
-        let (mut names, mut rows, mut waiting): (_, _, Vec<RecordBatch>) =
-            (Vec::new(), 0, Vec::new());
+        let (mut names, mut group) = (Vec::new(), Group::default());
         while writer.bytes_written() < PART_BYTES && names.len() < MOST_NAMES {
             let Some(file) = files.next() else { break };
             let mut of_file = Vec::new();
             let read = files::careful(|| {
-                files::batches(file, |batch| {
+                files::batches(file, self.reader, |batch| {
                     of_file.push(
                         aligned(&self.columns.schema, &batch).map_err(|error| error.to_string())?,
                     );
@@ -228,16 +245,15 @@ impl Part<'_> {
                 continue;
             }
             names.push(file.name());
-            rows += file.rows as usize;
-            waiting.append(&mut of_file);
-            if rows >= GROUP_ROWS {
-                self.group(&mut writer, &mut waiting)?;
-                rows = 0;
+            group.read += file.bytes;
+            group.batches.append(&mut of_file);
+            if group.is_full() {
+                self.group(&mut writer, std::mem::take(&mut group))?;
             }
             let added = self.done.added + names.len();
-            progress.say(|| format!("{added} files are in parts"));
+            self.reader.say(|| format!("{added} files are in parts"));
         }
-        self.group(&mut writer, &mut waiting)?;
+        self.group(&mut writer, group)?;
         let fact = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
         writer.append_key_value_metadata(fact(
             &self.columns.key,
@@ -249,17 +265,35 @@ impl Part<'_> {
     }
 
     /// Sorts what waits, and writes it as a group.
-    fn group(&self, writer: &mut ArrowWriter<File>, waiting: &mut Vec<RecordBatch>) -> Result<()> {
-        if waiting.is_empty() {
+    fn group(&self, writer: &mut ArrowWriter<File>, group: Group) -> Result<()> {
+        if group.batches.is_empty() {
             return Ok(());
         }
-        let all = concat_batches(&self.columns.schema, &std::mem::take(waiting))?;
+        self.reader.allow(group.read);
+        let all = concat_batches(&self.columns.schema, &group.batches)?;
+        drop(group);
         let by = ORDER.iter().filter_map(|name| all.column_by_name(name));
         let by: Vec<_> =
             by.map(|values| SortColumn { values: values.clone(), options: None }).collect();
         let order = lexsort_to_indices(&by, None)?;
         writer.write(&take_record_batch(&all, &order)?)?;
         writer.flush()
+    }
+}
+
+/// Rows that wait to be sorted together.
+#[derive(Default)]
+struct Group {
+    batches: Vec<RecordBatch>,
+    /// Bytes of the files that they were read from.
+    read: u64,
+}
+
+impl Group {
+    fn is_full(&self) -> bool {
+        let rows: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
+        let bytes: usize = self.batches.iter().map(RecordBatch::get_array_memory_size).sum();
+        rows >= GROUP_ROWS || bytes >= GROUP_BYTES
     }
 }
 

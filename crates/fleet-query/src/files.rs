@@ -1,13 +1,16 @@
-//! The files of a question: those of the directories, each looked at by its end, which Parquet writes last.
+//! The files of a question: those of the directories, each looked at by its end, which Parquet writes last. Only a reader
+//! opens one.
 
 use crate::Fault;
 use crate::columns::{Columns, READ};
+use crate::reader::Reader;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Schema};
-use needless_fleet::Footer;
+use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
+use parquet::file::metadata::ParquetMetaData;
 use std::collections::HashSet;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,6 +40,8 @@ impl WindowFile {
 pub(crate) const PART_KEY: &str = "needless.part-of";
 /// The most files that a part is made of, so that their names fit into a footer.
 pub(crate) const MOST_NAMES: usize = 100_000;
+/// The most rows for each byte of a file: parts have one for ten bytes.
+const ROWS_FOR_A_BYTE: u64 = 16;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -76,7 +81,8 @@ pub(crate) fn list_any(places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
         let about = |error| {
             Fault::new(place.display(), error, "name a directory with files of needless agent")
         };
-        let place = std::path::absolute(place).map_err(about)?;
+        // The engine takes no `..` in a path.
+        let place = std::fs::canonicalize(place).map_err(about)?;
         if place.is_file() {
             all.push(place);
         } else {
@@ -101,14 +107,18 @@ fn walk(folder: &Path, all: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Looks at the end of each file, and leaves out what is there twice. `looked` is called with the number of files that
-/// were looked at.
-pub(crate) fn look(paths: Vec<PathBuf>, columns: &Columns, looked: impl Fn(usize)) -> Found {
+/// Looks at the end of each file, and leaves out what is there twice.
+pub(crate) fn look(paths: Vec<PathBuf>, columns: &Columns, reader: &Reader) -> Found {
     let mut found = Found::default();
     let (mut parts, mut single) = (Vec::new(), Vec::new());
+    let total = paths.len();
     for (n, path) in paths.into_iter().enumerate() {
-        looked(n);
-        match careful(|| footer(&path, columns)) {
+        reader.say(|| format!("looked at {n} of {total} files"));
+        let looked = match reader.left_out(&path) {
+            Some(why) => Err(why.to_owned()),
+            None => careful(|| footer(&path, columns, reader)),
+        };
+        match looked {
             Ok(file) if file.part_of.is_some() => parts.push(file),
             Ok(file) => single.push(file),
             Err(why) => found.skipped.push((path, why)),
@@ -139,7 +149,12 @@ pub(crate) fn look(paths: Vec<PathBuf>, columns: &Columns, looked: impl Fn(usize
     found
 }
 
-fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
+/// Looks at the end of a file, for the sake of what becomes of this process. An error is no harm.
+pub(crate) fn try_end(path: &Path, columns: &Columns, reader: &Reader) {
+    let _ = careful(|| footer(path, columns, reader));
+}
+
+fn footer(path: &Path, columns: &Columns, reader: &Reader) -> Result<WindowFile, String> {
     // To open a pipe would wait for whoever writes to it.
     let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !about.is_file() {
@@ -147,9 +162,12 @@ fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
     }
     let bytes = about.len();
     let file = File::open(path).map_err(|error| error.to_string())?;
-    // Before the crate sees it: a hostile file must not take the memory of the others.
-    let looked = Footer::of(&file).map_err(|why| why.to_string())?;
-    match looked.schema.as_deref() {
+    reader.allow(bytes);
+    let footer = ArrowReaderMetadata::load(&file, without_types_of_arrow())
+        .map_err(|error| format!("not a whole Parquet file: {error}"))?;
+    let facts = footer.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+    let fact = |key: &str| facts.clone().find(|fact| fact.key == key);
+    match fact(&columns.key).and_then(|fact| fact.value.as_deref()) {
         None => return Err("not written by needless agent".to_owned()),
         Some(version) if READ.contains(&version) => {}
         Some(other) => {
@@ -157,11 +175,12 @@ fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
             return Err(format!("its columns are {other}; this program reads {known}"));
         }
     }
-    looked.check_pages(&file).map_err(|why| why.to_string())?;
-    let footer = ArrowReaderMetadata::load(&file, without_types_of_arrow())
-        .map_err(|error| format!("not a whole Parquet file: {error}"))?;
-    let part = footer.metadata().file_metadata().key_value_metadata().into_iter().flatten();
-    let part = part.into_iter().find(|fact| fact.key == PART_KEY);
+    // The engine would take them for those of the columns.
+    if fact(ARROW_SCHEMA_META_KEY).is_some() {
+        return Err("its types are written for Arrow, which no agent does".to_owned());
+    }
+    let rows = rows_that_fit(footer.metadata(), bytes)?;
+    let part = fact(PART_KEY);
     let names = part.and_then(|fact| fact.value.as_deref()).unwrap_or_default();
     if names.lines().nth(MOST_NAMES).is_some() {
         return Err("it is a part of more windows than a part has".to_owned());
@@ -179,7 +198,36 @@ fn footer(path: &Path, columns: &Columns) -> Result<WindowFile, String> {
             return Err(format!("its column {} has another type", field.name().escape_debug()));
         }
     }
-    Ok(WindowFile { path: path.to_owned(), bytes, rows: looked.rows, part_of, unknown })
+    Ok(WindowFile { path: path.to_owned(), bytes, rows, part_of, unknown })
+}
+
+/// How many rows a footer says there are, where its numbers fit the length of the file. These are the numbers that cost
+/// most where they are wrong: the engine makes room for a column before it reads it, a few bytes may stand for any number
+/// of rows, and columns that overlap make a short file a long one.
+fn rows_that_fit(footer: &ParquetMetaData, bytes: u64) -> Result<u64, &'static str> {
+    let (mut rows, mut left) = (0_u64, bytes);
+    for group in footer.row_groups() {
+        for column in group.columns() {
+            let (start, length) = column.byte_range();
+            if start.checked_add(length).is_none_or(|end| end > bytes) {
+                return Err("a column is not within the file");
+            }
+            left = left.checked_sub(length).ok_or("its columns are longer than the file")?;
+            if column.num_values() != group.num_rows() {
+                return Err("a group of rows does not have each column of each row");
+            }
+        }
+        let of_group =
+            u64::try_from(group.num_rows()).map_err(|_| "a group has less than no rows")?;
+        rows = rows.saturating_add(of_group);
+    }
+    if u64::try_from(footer.file_metadata().num_rows()) != Ok(rows) {
+        return Err("the rows of its groups are not all its rows");
+    }
+    if rows > bytes.saturating_mul(ROWS_FOR_A_BYTE) {
+        return Err("it says that it has more rows than fit into it");
+    }
+    Ok(rows)
 }
 
 fn without_types_of_arrow() -> ArrowReaderOptions {
@@ -192,8 +240,10 @@ fn without_types_of_arrow() -> ArrowReaderOptions {
 /// When it cannot be read or decoded, and what `each` returns.
 pub(crate) fn batches(
     file: &WindowFile,
+    reader: &Reader,
     mut each: impl FnMut(RecordBatch) -> Result<(), String>,
 ) -> Result<(), String> {
+    reader.allow(file.bytes);
     let opened = File::open(&file.path).map_err(|error| error.to_string())?;
     let broken = |error: &dyn std::fmt::Display| format!("cannot be decoded: {error}");
     let footer = ArrowReaderMetadata::load(&opened, without_types_of_arrow())
@@ -205,13 +255,13 @@ pub(crate) fn batches(
     });
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let options = without_types_of_arrow().with_schema(schema);
-    let reader = ArrowReaderMetadata::try_new(footer.metadata().clone(), options)
+    let decoder = ArrowReaderMetadata::try_new(footer.metadata().clone(), options)
         .and_then(|footer| {
             ParquetRecordBatchReaderBuilder::new_with_metadata(opened, footer).build()
         })
         .map_err(|error| broken(&error))?;
     let mut rows = 0;
-    for batch in reader {
+    for batch in decoder {
         let batch = batch.map_err(|error| broken(&error))?;
         rows += batch.num_rows() as u64;
         each(batch)?;

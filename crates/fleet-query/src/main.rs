@@ -9,9 +9,10 @@ mod fix;
 mod manual;
 mod page;
 mod print;
-mod progress;
 mod questions;
+mod reader;
 mod since;
+mod supervisor;
 mod table;
 
 use ask::{Answer, Ask};
@@ -19,12 +20,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use datafusion::arrow::error::ArrowError;
 use print::Format;
-use progress::Progress;
 use questions::{QUESTIONS, Question};
+use reader::Reader;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// Characters of the reason why a file is left out.
+const LONGEST_REASON: usize = 300;
 
 /// What went wrong: about what, why, and what to do.
 #[derive(Debug)]
@@ -37,26 +42,51 @@ impl Fault {
 }
 
 fn main() -> ExitCode {
-    let matches = match command().try_get_matches() {
+    let mut line: Vec<OsString> = std::env::args_os().collect();
+    let done = Reader::begin(&mut line).and_then(|reader| match reader {
+        Some(reader) => reader.work(|reader| done(&line, Some(reader))),
+        None => done(&line, None),
+    });
+    done.unwrap_or_else(|Fault(text)| {
+        eprintln!("needless-fleet: {}", print::shown(&text));
+        ExitCode::FAILURE
+    })
+}
+
+/// Does what a command line says; what reads files of other hosts, as a reader or by one.
+fn done(line: &[OsString], reader: Option<&Reader>) -> Result<ExitCode, Fault> {
+    let matches = match command().try_get_matches_from(line) {
         Ok(matches) => matches,
-        Err(error) => return refused(&error),
+        Err(error) => return Ok(refused(&error)),
     };
-    let Some((name, words)) = matches.subcommand() else { return ExitCode::from(2) };
-    let done = match name {
-        "compact" => compacted(words),
-        "fix" => fixed(words),
-        "page" => page::page(words),
-        "man" => manual::manual(command(), words),
-        "completions" => manual::completions(command(), words),
-        _ => answer(name, words),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Fault(text)) => {
-            eprintln!("needless-fleet: {text}");
-            ExitCode::FAILURE
+    let Some((name, words)) = matches.subcommand() else { return Ok(ExitCode::from(2)) };
+    let question = QUESTIONS.iter().find(|question| question.name == name);
+    match (name, reader) {
+        ("man", _) => manual::manual(command(), words)?,
+        ("completions", _) => manual::completions(command(), words)?,
+        _ if question.is_some() && words.get_flag("print-sql") => {
+            printed(&sql_of(question, words), only(question, words))?;
+        }
+        ("compact", Some(reader)) => compacted(words, reader)?,
+        ("fix", Some(reader)) => fixed(words, reader)?,
+        ("page", Some(reader)) => page::page(words, reader)?,
+        (_, Some(reader)) => answer(question, words, reader)?,
+        (_, None) => {
+            let places = ["places", "FROM", "TO"].into_iter().filter_map(|name| {
+                words.try_get_many::<PathBuf>(name).ok().flatten().map(|all| all.cloned())
+            });
+            // The parts may be the first ones there.
+            let places = places.flatten().filter(|place| name != "compact" || place.exists());
+            let sql = match words.try_get_one::<PathBuf>("file") {
+                Ok(Some(file)) => std::fs::read_to_string(file).map_err(|error| {
+                    Fault::new(file.display(), error, "name a file with a question in SQL")
+                })?,
+                _ => String::new(),
+            };
+            return supervisor::supervise(&line[1..], &places.collect::<Vec<_>>(), &sql);
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints what is wrong with the command line as one line; help and the version as they are.
@@ -220,27 +250,33 @@ fn since_and_label() -> [Arg; 2] {
     ]
 }
 
-fn answer(name: &str, words: &ArgMatches) -> Result<(), Fault> {
-    let question = QUESTIONS.iter().find(|question| question.name == name);
-    let sql = match (question, words.try_get_one::<PathBuf>("file")) {
-        (Some(question), _) => question.sql.to_owned(),
-        (None, Ok(Some(file))) => std::fs::read_to_string(file).map_err(|error| {
-            Fault::new(file.display(), error, "name a file with a question in SQL")
-        })?,
-        (None, _) => return Ok(()),
-    };
-    let sql = if name == fix::STATES { fix::states_of(words) } else { sql };
-    let of = question.and_then(|question| question.of);
-    let only = of.zip(words.try_get_one::<String>("of").ok().flatten().map(String::as_str));
-    if question.is_some() && words.get_flag("print-sql") {
-        let of = only.map_or_else(String::new, |(column, value)| {
-            format!("-- Of needless_rows with {column} = '{}'.\n", value.replace('\'', "''"))
-        });
-        return written(write!(std::io::stdout(), "{of}{sql}").map_err(ArrowError::from));
+/// The text of a question that the program knows; none of one of the user's own.
+fn sql_of(question: Option<&Question>, words: &ArgMatches) -> String {
+    match question {
+        Some(question) if question.name == fix::STATES => fix::states_of(words),
+        question => question.map_or_else(String::new, |question| question.sql.to_owned()),
     }
+}
+
+/// The column that a word after the name is about, and the word.
+fn only<'w>(question: Option<&Question>, words: &'w ArgMatches) -> Option<(&'static str, &'w str)> {
+    let of = question.and_then(|question| question.of);
+    of.zip(words.try_get_one::<String>("of").ok().flatten().map(String::as_str))
+}
+
+fn printed(sql: &str, only: Option<(&str, &str)>) -> Result<(), Fault> {
+    let of = only.map_or_else(String::new, |(column, value)| {
+        format!("-- Of needless_rows with {column} = '{}'.\n", value.replace('\'', "''"))
+    });
+    written(write!(std::io::stdout(), "{of}{sql}").map_err(ArrowError::from))
+}
+
+fn answer(question: Option<&Question>, words: &ArgMatches, reader: &Reader) -> Result<(), Fault> {
+    let only = only(question, words);
+    let sql = if question.is_some() { sql_of(question, words) } else { reader.sql() };
     // A question of your own says itself what it leaves out.
     let compares = question.is_none_or(|question| question.compares);
-    let Answer { schema, rows, .. } = asked(&sql, only, compares, words)?;
+    let Answer { schema, rows, .. } = asked(&sql, only, compares, words, reader)?;
     if rows.iter().all(|batch| batch.num_rows() == 0) {
         // A cause that is fixed on all hosts looks the same as a misspelled name.
         let named = only.map(|(column, value)| format!("{column} {value}"));
@@ -269,10 +305,13 @@ fn asked(
     only: Option<(&str, &str)>,
     compares: bool,
     words: &ArgMatches,
+    reader: &Reader,
 ) -> Result<Answer, Fault> {
-    let list = |name| words.get_many::<PathBuf>(name).into_iter().flatten().cloned().collect();
-    let (places, labels): (Vec<PathBuf>, Vec<String>) =
-        (list("places"), words.get_many("label").into_iter().flatten().cloned().collect());
+    let places: Vec<PathBuf> = match reader.alone() {
+        Some(path) => vec![path.to_owned()],
+        None => words.get_many("places").into_iter().flatten().cloned().collect(),
+    };
+    let labels: Vec<String> = words.get_many("label").into_iter().flatten().cloned().collect();
     let since = words.get_one::<i64>("since").copied();
     let ask = Ask {
         sql,
@@ -282,20 +321,20 @@ fn asked(
         since_us: since.unwrap_or_else(|| since::now() - 7 * since::DAY),
         places: &places,
     };
-    let progress = Progress::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    if reader.alone().is_some() {
+        // The stack of each counts as memory.
+        threads.worker_threads(1);
+    }
+    let runtime = threads
         .enable_time()
         .thread_stack_size(16 << 20)
         .build()
         .map_err(|error| Fault::new("threads", error, "let this user have more of them"))?;
-    let asked = runtime.block_on(ask::ask(&ask, &progress));
-    progress.end();
-    let answer = asked?;
+    let answer = runtime.block_on(ask::ask(&ask, reader))?;
     let found = &answer.found;
     let total = found.files.len() + found.skipped.len() + found.copies;
-    for (path, why) in &found.skipped {
-        eprintln!("needless-fleet: skipped {}: {why}", path.display());
-    }
+    name_skipped(&found.skipped);
     if !found.skipped.is_empty() {
         eprintln!(
             "needless-fleet: skipped {} of {total} files; the answer is without them",
@@ -311,21 +350,29 @@ fn asked(
     Ok(answer)
 }
 
-fn fixed(words: &ArgMatches) -> Result<(), Fault> {
-    let answer = asked(&fix::states_of(words), None, true, words)?;
+/// Says on standard error, in a line each, which files are left out, and why. A reason may have words of the file.
+fn name_skipped(skipped: &[(PathBuf, String)]) {
+    for (path, why) in skipped {
+        let why: String = why.chars().take(LONGEST_REASON).collect();
+        let path = path.display().to_string();
+        eprintln!("needless-fleet: skipped {}: {}", print::shown(&path), print::shown(&why));
+    }
+}
+
+fn fixed(words: &ArgMatches, reader: &Reader) -> Result<(), Fault> {
+    let answer = asked(&fix::states_of(words), None, true, words, reader)?;
     let text = fix::play(&answer.rows, words)?;
     written(write!(std::io::stdout(), "{text}").map_err(ArrowError::from))
 }
 
-fn compacted(words: &ArgMatches) -> Result<(), Fault> {
-    let folder = |name| words.get_one::<PathBuf>(name).cloned().unwrap_or_default();
-    let progress = Progress::new();
-    let done = compact::compact(&folder("FROM"), &folder("TO"), &progress);
-    progress.end();
-    let compact::Done { added, there, parts, skipped } = done?;
-    for (path, why) in &skipped {
-        eprintln!("needless-fleet: skipped {}: {why}", path.display());
+fn compacted(words: &ArgMatches, reader: &Reader) -> Result<(), Fault> {
+    if let Some(path) = reader.alone() {
+        return compact::try_window(path, reader);
     }
+    let folder = |name| words.get_one::<PathBuf>(name).cloned().unwrap_or_default();
+    let compact::Done { added, there, parts, skipped } =
+        compact::compact(&folder("FROM"), &folder("TO"), reader)?;
+    name_skipped(&skipped);
     println!("{added} files added in {parts} parts, {there} were in parts before");
     if skipped.is_empty() {
         return Ok(());

@@ -2,6 +2,7 @@
 
 use crate::ask::Answer;
 use crate::questions::QUESTIONS;
+use crate::reader::Reader;
 use crate::{Fault, asked, print, written};
 use clap::ArgMatches;
 use needless_report::write_tables;
@@ -13,10 +14,11 @@ const ROWS: usize = 100;
 ///
 /// # Errors
 /// When files cannot be read, or the page cannot be written.
-pub(crate) fn page(words: &ArgMatches) -> Result<(), Fault> {
+pub(crate) fn page(words: &ArgMatches, reader: &Reader) -> Result<(), Fault> {
     let mut tables = Vec::new();
     for question in QUESTIONS.iter().filter(|question| question.of.is_none()) {
-        let Answer { schema, rows, .. } = asked(question.sql, None, question.compares, words)?;
+        let Answer { schema, rows, .. } =
+            asked(question.sql, None, question.compares, words, reader)?;
         let table = print::section(question, &schema, &rows, ROWS)
             .map_err(|error| Fault::new(question.name, error, "ask this question by itself"))?;
         tables.push(table);

@@ -127,6 +127,6 @@ fn cells(schema: &SchemaRef, answer: &[RecordBatch]) -> Result<Vec<Vec<String>>,
 }
 
 /// Programs choose their names, and a file may come from anywhere: nothing of it may steer a terminal.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -2,7 +2,6 @@
 //!
 //! The writer takes columns of plain values. Arrow's arrays would be a second copy of them, and minutes of building.
 
-use crate::footer::Footer;
 use crate::rows::{Dimensions, Measures};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -12,6 +11,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// The name and version of the columns: what a column means does not change within one version, and columns are only
@@ -24,7 +24,12 @@ pub const HASH_OF_MACHINE_ID: [&str; 3] =
     ["systemd-id128", "machine-id", "--app-specific=59105bbaa866430a88318697295475b8"];
 
 /// The key in the file's footer that has [`FILE_SCHEMA`].
-pub(crate) const SCHEMA_KEY: &str = "needless.schema";
+const SCHEMA_KEY: &str = "needless.schema";
+
+/// The first and the last bytes of a Parquet file. The footer's length, of four bytes, is in front of the last ones.
+const MARK: &[u8] = b"PAR1";
+/// Bytes of a footer that is looked at: that of a window has some thousand.
+const LARGEST_FOOTER: u64 = 1 << 20;
 
 /// What all rows of a file share.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -224,10 +229,36 @@ fn put<T: DataType>(
     to.typed::<T>().write_batch(all, is_there, None).map(drop)
 }
 
-/// Whether a file is whole and one of ours: its footer fits it, and has the name of our columns.
+/// Whether a file is whole and one of ours: both its ends are there, and the footer has the name of our columns.
+///
+/// The footer is not decoded. An agent must survive what a broken disk makes of a window, and a decoder believes numbers
+/// in it.
 pub fn is_window(file: File) -> bool {
     let name = FILE_SCHEMA.split_once('/').map_or(FILE_SCHEMA, |(name, _)| name);
-    let footer = Footer::of(&file).ok();
-    let schema = footer.and_then(|footer| footer.schema);
-    schema.is_some_and(|schema| schema.split('/').next() == Some(name))
+    let fact = |at: usize, footer: &[u8]| {
+        // Between a key and its value are a byte for the field and one for the length.
+        let value = footer.get(at + SCHEMA_KEY.len() + 2..)?;
+        value.strip_prefix(name.as_bytes())?.starts_with(b"/").then_some(())
+    };
+    footer(&file).is_some_and(|footer| {
+        let mut texts = footer.windows(SCHEMA_KEY.len()).enumerate();
+        texts.any(|(at, text)| text == SCHEMA_KEY.as_bytes() && fact(at, &footer).is_some())
+    })
+}
+
+/// The footer of a Parquet file that is whole.
+fn footer(file: &File) -> Option<Vec<u8>> {
+    let (mut start, mut length, mut end) = ([0; 4], [0; 4], [0; 4]);
+    let length_at = file.metadata().ok()?.len().checked_sub(8)?;
+    file.read_exact_at(&mut start, 0).ok()?;
+    file.read_exact_at(&mut length, length_at).ok()?;
+    file.read_exact_at(&mut end, length_at + 4).ok()?;
+    let length = u64::from(u32::from_le_bytes(length));
+    let at = length_at.checked_sub(length).filter(|at| *at >= MARK.len() as u64)?;
+    if start != MARK || end != MARK || length > LARGEST_FOOTER {
+        return None;
+    }
+    let mut footer = vec![0; usize::try_from(length).ok()?];
+    file.read_exact_at(&mut footer, at).ok()?;
+    Some(footer)
 }

@@ -5,7 +5,6 @@
 
 mod exposition;
 mod file;
-mod footer;
 mod metrics;
 mod ring;
 mod rows;
@@ -13,7 +12,6 @@ mod ship;
 
 pub use exposition::Exposition;
 pub use file::{AgentWindow, FILE_SCHEMA, HASH_OF_MACHINE_ID, is_window, parquet, schema};
-pub use footer::{Footer, Unsound};
 pub use metrics::{Metrics, Own, SERIES};
 pub use ring::{Keep, Ring, RingError};
 pub use rows::{Dimensions, Fate, MOST_ROWS, Measures, Rows};

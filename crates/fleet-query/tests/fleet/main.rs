@@ -5,3 +5,4 @@ mod common;
 mod compact;
 mod files;
 mod fix;
+mod hostile;

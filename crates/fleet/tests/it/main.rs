@@ -1,8 +1,6 @@
 //! The tests of this crate that see it from outside: one program, so that what they share is compiled once.
 
 mod flushed;
-mod footers;
-mod hostile;
 mod killed;
 mod schema;
 mod sums;

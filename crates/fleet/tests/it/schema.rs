@@ -4,6 +4,7 @@
 use needless_fixtures::duckdb;
 use needless_fleet::{AgentWindow, Dimensions, Measures, is_window, parquet, ship};
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 
 fn first() -> std::path::PathBuf {
@@ -20,6 +21,33 @@ fn a_first_file_is_a_window_and_is_shipped() {
     fs::copy(first(), from.join(name)).unwrap();
     assert_eq!(ship(&from, &to).unwrap().copied, 1);
     assert_eq!(fs::read(to.join(name)).unwrap(), fs::read(first()).unwrap());
+}
+
+/// Cut anywhere it is none; and whatever its bytes say, nothing is believed.
+#[test]
+fn a_damaged_file_is_no_window_and_does_no_harm() {
+    let whole = fs::read(first()).unwrap();
+    let is = |bytes: &[u8]| {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        is_window(file)
+    };
+    assert!(is(&whole));
+    for at in 0..whole.len() {
+        assert!(!is(&whole[..at]), "cut at {at}");
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0xff;
+        let is_end = at < 4 || at + 4 >= whole.len();
+        assert!(!is_end || !is(&damaged), "changed at {at}");
+        is(&damaged);
+    }
+    let key = b"needless.schema";
+    let at = whole.windows(key.len()).position(|text| text == key).unwrap();
+    for other in [at, at + key.len() + 2] {
+        let mut foreign = whole.clone();
+        foreign[other] = b'N';
+        assert!(!is(&foreign));
+    }
 }
 
 #[test]
