@@ -11,8 +11,10 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::ParquetMetaData;
+use rustix::fs::OFlags;
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,16 +79,13 @@ pub(crate) fn list(places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
 /// When a directory cannot be read.
 pub(crate) fn list_any(places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
     let mut all = Vec::new();
-    for place in places {
-        let about = |error| {
-            Fault::new(place.display(), error, "name a directory with files of needless agent")
-        };
-        // The engine takes no `..` in a path.
-        let place = std::fs::canonicalize(place).map_err(about)?;
+    for given in places {
+        // One directory may be named in two ways.
+        let place = std::fs::canonicalize(given).map_err(|why| unreadable(given, why))?;
         if place.is_file() {
             all.push(place);
         } else {
-            walk(&place, &mut all).map_err(about)?;
+            walk(&place, &mut all)?;
         }
     }
     all.sort_by(|a, b| (a.file_name(), a).cmp(&(b.file_name(), b)));
@@ -94,10 +93,15 @@ pub(crate) fn list_any(places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
     Ok(all)
 }
 
-fn walk(folder: &Path, all: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let (path, kind) = (entry.path(), entry.file_type()?);
+fn unreadable(folder: &Path, why: std::io::Error) -> Fault {
+    Fault::new(folder.display(), why, "name a directory with files of needless agent")
+}
+
+fn walk(folder: &Path, all: &mut Vec<PathBuf>) -> Result<(), Fault> {
+    let failed = |why| unreadable(folder, why);
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
         if kind.is_dir() {
             walk(&path, all)?;
         } else if path.extension().is_some_and(|ending| ending == "parquet") {
@@ -154,14 +158,25 @@ pub(crate) fn try_end(path: &Path, columns: &Columns, reader: &Reader) {
     let _ = careful(|| footer(path, columns, reader));
 }
 
+/// Opens a file.
+///
+/// # Errors
+/// Those of the file, and where it is a device or a pipe: to open it would wait for whoever writes to it.
+pub(crate) fn open(path: &Path) -> std::io::Result<File> {
+    let checked = |about: Metadata| match about.is_file() {
+        true => Ok(()),
+        false => Err(std::io::Error::other("not a regular file")),
+    };
+    checked(std::fs::metadata(path)?)?;
+    // There may be another one by now.
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    checked(file.metadata()?).map(|()| file)
+}
+
 fn footer(path: &Path, columns: &Columns, reader: &Reader) -> Result<WindowFile, String> {
-    // To open a pipe would wait for whoever writes to it.
-    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !about.is_file() {
-        return Err("not a regular file".to_owned());
-    }
-    let bytes = about.len();
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = open(path).map_err(|error| error.to_string())?;
+    let bytes = file.metadata().map_err(|error| error.to_string())?.len();
     reader.allow(bytes);
     let footer = ArrowReaderMetadata::load(&file, without_types_of_arrow())
         .map_err(|error| format!("not a whole Parquet file: {error}"))?;
@@ -244,7 +259,7 @@ pub(crate) fn batches(
     mut each: impl FnMut(RecordBatch) -> Result<(), String>,
 ) -> Result<(), String> {
     reader.allow(file.bytes);
-    let opened = File::open(&file.path).map_err(|error| error.to_string())?;
+    let opened = open(&file.path).map_err(|error| error.to_string())?;
     let broken = |error: &dyn std::fmt::Display| format!("cannot be decoded: {error}");
     let footer = ArrowReaderMetadata::load(&opened, without_types_of_arrow())
         .map_err(|error| broken(&error))?;

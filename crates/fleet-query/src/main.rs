@@ -48,7 +48,8 @@ fn main() -> ExitCode {
         None => done(&line, None),
     });
     done.unwrap_or_else(|Fault(text)| {
-        eprintln!("needless-fleet: {}", print::shown(&text));
+        // Whoever reads it may be gone.
+        let _ = writeln!(std::io::stderr(), "needless-fleet: {}", print::shown(&text));
         ExitCode::FAILURE
     })
 }

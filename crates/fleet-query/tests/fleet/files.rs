@@ -8,7 +8,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,6 +77,23 @@ fn what_cannot_be_read_is_named_and_the_rest_answers() {
     assert!(
         stderr(&done).ends_with("none of 1 can be read; bring the files of the agents again\n")
     );
+}
+
+/// Whoever may write into the directory gives names, too.
+#[test]
+fn a_strange_name_costs_one_file() {
+    let (_folder, path) = fleet();
+    let whole = text(&["causes"], &path);
+    let names = ["new\nline\u{1b}[2J.parquet".as_bytes(), b"not\xffutf8.parquet"];
+    std::fs::rename(first(&path), path.join(OsStr::from_bytes(names[0]))).unwrap();
+    std::fs::write(path.join(OsStr::from_bytes(names[1])), "none").unwrap();
+    std::fs::create_dir(path.join("folder.parquet")).unwrap();
+    std::os::unix::fs::symlink("loop.parquet", path.join("loop.parquet")).unwrap();
+    let done = asked(&["causes"], &[&path]);
+    let said = stderr(&done);
+    assert!(done.status.success() && !said.contains('\u{1b}'), "{said}");
+    assert_eq!(String::from_utf8(done.stdout).unwrap(), whole);
+    assert!(said.ends_with("skipped 2 of 12 files; the answer is without them\n"), "{said}");
 }
 
 #[test]
