@@ -11,10 +11,9 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::ParquetMetaData;
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
-use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -169,8 +168,8 @@ pub(crate) fn open(path: &Path) -> std::io::Result<File> {
     };
     checked(std::fs::metadata(path)?)?;
     // There may be another one by now.
-    let flags = OFlags::NONBLOCK.bits() as i32;
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     checked(file.metadata()?).map(|()| file)
 }
 
