@@ -234,7 +234,8 @@ fn who_sets_it(
     let by_me = change == Moment { at: last, later: true };
     // What a script said before somebody changed it is not known.
     let of_few = !matches!(location.place.read_by, ReadBy::Everybody(_));
-    let may_say = || explains(query, location, me) || of_few && is_younger(query, location, me);
+    let is_younger = || is_younger(query.root, location.file.as_deref(), me);
+    let may_say = || explains(query, location, me) || of_few && is_younger();
     if change > reader && (by_me || !may_say()) {
         return Some(who(query.chain, change));
     }
@@ -246,7 +247,7 @@ fn who_sets_it(
         && change == reader
         && !is_known(query, mentions, me)
         && !explains(query, location, me)
-        && !is_younger(query, location, me);
+        && !is_younger();
     unknown.then(|| {
         let by = query.started_by.label();
         let who = format!("what {by} starts");
@@ -280,8 +281,8 @@ fn is_known(query: &LocationQuery<'_>, mentions: &[Assignment], me: &ProcInfo) -
 }
 
 /// Whether the file was changed since the process was started, or in the same second: it may have set that value then.
-fn is_younger(query: &LocationQuery<'_>, location: &Destination, me: &ProcInfo) -> bool {
-    let changed = location.file.as_deref().and_then(|file| query.root.changed(file));
+pub(crate) fn is_younger(root: &Root, file: Option<&str>, me: &ProcInfo) -> bool {
+    let changed = file.and_then(|file| root.changed(file));
     matches!((changed, me.started_at()), (Some(changed), Some(started)) if changed >= started)
 }
 

@@ -6,10 +6,11 @@ use super::quadlet;
 use super::systemd_unit::SYSTEMD_UNIT;
 use super::wrapper::WRAPPER;
 use crate::activation::Activation;
+use crate::last_change::is_younger;
 use crate::place::{Destination, LocationQuery, Place};
 use crate::start_path::{How, StartPath};
 use crate::unit::{self, Unit};
-use needless_host::Root;
+use needless_host::{ProcInfo, Root};
 use needless_model::Confidence;
 
 /// The place where the unit's command line or a script of it sets or removes the variable, after systemd.
@@ -33,10 +34,12 @@ pub(super) fn on_the_way(
             format!("a script that {name} starts sources it, and there it is set without `export`");
         return Some(Destination::new(&DEFAULTS, file.clone(), why, Medium));
     };
-    if query
-        .process()
-        .is_some_and(|me| me.initial.is_known() && me.initial.text() != last.value.as_deref())
-    {
+    // It may have been changed since the process was started: then that has what it said before.
+    let is_other = |me: &ProcInfo| {
+        let has_other = me.initial.is_known() && me.initial.text() != last.value.as_deref();
+        has_other && !is_younger(query.root, Some(&last.file), me)
+    };
+    if query.process().is_some_and(is_other) {
         return None;
     }
     let does = if last.value.is_some() { "sets" } else { "removes" };

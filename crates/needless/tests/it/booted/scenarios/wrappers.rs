@@ -108,7 +108,7 @@ const COMMANDS: [Scenario<'static>; 6] = [
 ];
 
 /// A script that the unit starts sets or removes it: the place is there.
-const SCRIPTS: [Scenario<'static>; 8] = [
+const SCRIPTS: [Scenario<'static>; 9] = [
     Scenario {
         name: "unsets",
         unit: STARTS,
@@ -146,6 +146,17 @@ const SCRIPTS: [Scenario<'static>; 8] = [
         answer: &["/usr/local/bin/child-start:2 sets it"],
         place: (SCRIPT, "high"),
         fix: "--pid PID --restart",
+        ..UNIT
+    },
+    // Once more before the restart: the process has what the script said when it was started.
+    Scenario {
+        name: "told",
+        unit: "ExecStart=/usr/local/bin/NAME-start",
+        files: &[(SCRIPT, "755", GOES_ON)],
+        truth: Some("Asia/Omsk"),
+        answer: &["/usr/local/bin/told-start:2 sets it"],
+        place: (SCRIPT, "high"),
+        fix: "--pid PID",
         ..UNIT
     },
     // systemd exports it already: an assignment is enough.
