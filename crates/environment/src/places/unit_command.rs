@@ -34,10 +34,11 @@ pub(super) fn on_the_way(
             format!("a script that {name} starts sources it, and there it is set without `export`");
         return Some(Destination::new(&DEFAULTS, file.clone(), why, Medium));
     };
-    // It may have been changed since the process was started: then that has what it said before.
+    // It may have been changed since the process was started: then that has what it said before. What a line does that is
+    // not sure explains nothing.
     let is_other = |me: &ProcInfo| {
         let has_other = me.initial.is_known() && me.initial.text() != last.value.as_deref();
-        has_other && !is_younger(query.root, Some(&last.file), me)
+        has_other && !(last.sure && is_younger(query.root, Some(&last.file), me))
     };
     if query.process().is_some_and(is_other) {
         return None;
