@@ -117,6 +117,14 @@ const OF_SETTINGS: &str = "\n\
      open, and taken back where the program sets its limit itself. Where a file of the unit sets the limit, that is said.\n\
      * nginx's cache of open files (`nginx-open-files`): `/etc/nginx/conf.d/zz-needless.conf`, where nginx.conf includes that \
      directory for all sites and nothing sets such a cache yet. `nginx -t` is asked before the reload.\n\
+     * php-fpm's cache of resolved paths (`php-realpath`): `zz-needless.ini` in the directory of settings that `php-fpm -i` \
+     names. It is refused where `open_basedir` turns that cache off, or a pool sets its size. `php-fpm -t` is asked before \
+     the reload.\n\
+     * Apache's search for `.htaccess` (`htaccess-search`): `AllowOverride None` in each `<Directory>` section that allows \
+     overrides and below whose directory there is no such file. Where there is one, the section stays as it is. `apachectl \
+     configtest` is asked before the reload.\n\
+     * The compiled forms of Python's modules (`python-bytecode`), for the directories that the finding names, made by \
+     `compileall` of the same Python; `undo` removes them.\n\
      * The caches of libraries and of fonts (`loader-cache`, `font-cache`), built by `ldconfig` and `fc-cache` in a temporary \
      directory, and the list `/etc/ld.so.preload` without libraries that do not exist (`preload-missing`): for all programs \
      of the machine. An image has its own.\n";

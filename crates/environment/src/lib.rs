@@ -72,7 +72,7 @@ pub use places::{Edit, FoundValue, Reach};
 pub use redact::redact;
 pub use repository::{RepositoryPlace, WrongVariable, place_in_repository, repository_of};
 pub use request::{
-    Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
+    Modules, Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
     resolve_for_image,
 };
 pub use running::{main_process, main_process_of, service_name, state_dir};

@@ -25,10 +25,21 @@ pub struct Request {
     pub value: Option<String>,
     /// What is to be set instead of a variable; its value is worked out where it is made.
     pub setting: Option<Setting>,
+    /// The modules that the setting is about, where it is about modules.
+    pub modules: Option<Modules>,
     /// What to know before.
     pub caveat: Option<String>,
     /// For which program.
     pub subject: Subject,
+}
+
+/// Modules of a program.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Modules {
+    /// Their directory.
+    pub directory: String,
+    /// The name of the program that reads them: "python3.11".
+    pub interpreter: String,
 }
 
 /// What a change is for.

@@ -1,9 +1,12 @@
 //! What `fix` sets besides variables. Each is a place with a file of its own: it is planned, written through the journal,
 //! brought into force, looked at and taken back as a variable is. What is particular to one is in one file here.
 
+mod apache;
 mod caches;
+mod modules;
 mod nginx;
 mod open_files;
+mod php;
 mod preload_file;
 
 use crate::error::EnvironmentError;
@@ -11,18 +14,24 @@ use crate::in_force::Seen;
 use crate::merge::ChangeRequest;
 use crate::place::{Destination, Place};
 use crate::places::systemd::LIMIT;
-use crate::request::{Request, Subject};
+use crate::request::{Modules, Request, Subject};
 use crate::running::{main_process, main_process_of, unit_name};
 use needless_host::{Service, ServiceKind, ancestry, command, start_time};
 use needless_model::{Confidence, Setting};
+use std::time::{Duration, SystemTime};
 
 /// The places that a running process is looked at for.
-pub(crate) static SETTINGS: &[&Place] =
-    &[&open_files::UNIT_LIMIT, &open_files::USER_UNIT_LIMIT, &nginx::OPEN_FILE_CACHE];
+pub(crate) static SETTINGS: &[&Place] = &[
+    &open_files::UNIT_LIMIT,
+    &open_files::USER_UNIT_LIMIT,
+    &nginx::OPEN_FILE_CACHE,
+    &php::REALPATH_CACHE,
+    &apache::OVERRIDES,
+];
 
 /// Whether this is the name of something that we set and that is no variable: its value is no secret.
 pub(crate) fn is_name(name: &str) -> bool {
-    [LIMIT, nginx::NAME].contains(&name)
+    [LIMIT, nginx::NAME, php::NAME, apache::NAME].contains(&name)
 }
 
 /// The change that makes a setting, at its place.
@@ -37,9 +46,16 @@ pub(crate) fn change(
     let mut change = match setting {
         Setting::OpenFiles => open_files::change(&unit_of(setting, subject)?)?,
         Setting::NginxOpenFileCache => nginx::change(&unit_of(setting, subject)?)?,
-        Setting::LoaderCache => of_machine(setting, &caches::LOADER, subject)?,
-        Setting::FontCache => of_machine(setting, &caches::FONTS, subject)?,
-        Setting::PreloadFile => of_machine(setting, &preload_file::PRELOAD_FILE, subject)?,
+        Setting::ApacheOverrides => apache::change(&unit_of(setting, subject)?)?,
+        Setting::PhpRealpathCache => php::change(&unit_of(setting, subject)?)?,
+        Setting::LoaderCache => of_machine(setting, &caches::LOADER, subject, None)?,
+        Setting::FontCache => of_machine(setting, &caches::FONTS, subject, None)?,
+        Setting::PreloadFile => of_machine(setting, &preload_file::PRELOAD_FILE, subject, None)?,
+        Setting::PythonBytecode => {
+            let modules = request.modules.as_ref();
+            let modules = modules.ok_or("the finding names no directory of modules")?;
+            of_machine(setting, &modules::MODULES, subject, Some(modules))?
+        }
     };
     change.rules.extend(request.rule.clone());
     change.caveats.splice(0..0, request.caveat.clone());
@@ -54,14 +70,18 @@ pub(crate) fn in_image(setting: Setting) -> &'static str {
         Setting::LoaderCache => "`RUN ldconfig` in its Dockerfile, after the last library",
         Setting::FontCache => "`RUN fc-cache -f` in its Dockerfile, after the last font",
         Setting::PreloadFile => "take the library out of /etc/ld.so.preload of its image",
+        Setting::ApacheOverrides => "set AllowOverride None in the configuration of its image",
+        Setting::PhpRealpathCache => "set realpath_cache_size in the PHP settings of its image",
+        Setting::PythonBytecode => "`RUN python3 -m compileall DIRECTORY` in its Dockerfile",
     }
 }
 
-/// A change of the one file that all programs of the machine share.
+/// A change of the one file that all programs of the machine share, or of a directory of modules.
 fn of_machine(
     setting: Setting,
     place: &'static Place,
     subject: &Subject,
+    modules: Option<&Modules>,
 ) -> Result<ChangeRequest, EnvironmentError> {
     let (pid, target) = match subject {
         Subject::Machine => (None, None),
@@ -71,13 +91,19 @@ fn of_machine(
         Subject::File(..) => return Err("--in names a file that sets variables".into()),
         Subject::Gone(why) => return Err(why.clone().into()),
     };
-    let file = place.files;
+    let file = modules.map_or(place.files, |modules| &modules.directory);
     if pid.map(|pid| sees_ours(pid, file)).transpose()? == Some(false) {
         let by_hand = in_image(setting);
         return Err(format!("it runs in a container or another root: {by_hand}").into());
     }
-    let why = "all programs of this machine share it";
-    let location = Destination::new(place, file.to_owned(), why, Confidence::High);
+    let why = match modules {
+        Some(_) => {
+            "Python found no compiled forms of its modules, and the program could not write them"
+        }
+        None => "all programs of this machine share it",
+    };
+    let mut location = Destination::new(place, file.to_owned(), why, Confidence::High);
+    location.part = modules.map(|modules| modules.interpreter.clone());
     Ok(ChangeRequest {
         location,
         variable: place.name.to_owned(),
@@ -143,6 +169,20 @@ pub(crate) fn seen(
         Some(Err(_)) if same => Seen::Pending(format!("{who} was started before the change")),
         Some(Err(has)) => Seen::Missing(format!("{who} has {has}")),
     }
+}
+
+/// The command line of a process; a daemon may have made it a title.
+fn title(pid: u32) -> String {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ").trim_end().to_owned()
+}
+
+/// Whether the process is newer than the file. Both clocks are coarse.
+fn is_newer(pid: u32, file: &str) -> Option<bool> {
+    let written = std::fs::metadata(file).ok()?.modified().ok()?;
+    let started = ancestry(pid, "PATH").ok()?.last()?.started_at()?;
+    let started = SystemTime::UNIX_EPOCH + Duration::from_secs(started);
+    Some(started > written + Duration::from_secs(2))
 }
 
 /// Whether a process sees this machine's file at `path`.

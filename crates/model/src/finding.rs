@@ -27,6 +27,12 @@ words! {
         OpenFiles = "open-files",
         /// nginx's cache of open files.
         NginxOpenFileCache = "nginx-open-file-cache",
+        /// Apache's search for files that override its configuration.
+        ApacheOverrides = "apache-overrides",
+        /// php-fpm's cache of resolved paths.
+        PhpRealpathCache = "php-realpath-cache",
+        /// The compiled forms of a directory of Python's modules.
+        PythonBytecode = "python-bytecode",
         /// The loader's cache of libraries.
         LoaderCache = "loader-cache",
         /// fontconfig's cache of fonts.
@@ -41,7 +47,8 @@ words! {
 impl Setting {
     /// Whether it is the same for all programs of a machine.
     pub fn is_of_machine(self) -> bool {
-        matches!(self, Setting::LoaderCache | Setting::FontCache | Setting::PreloadFile)
+        use Setting::{FontCache, LoaderCache, PreloadFile, PythonBytecode};
+        matches!(self, LoaderCache | FontCache | PreloadFile | PythonBytecode)
     }
 }
 

@@ -11,6 +11,8 @@ use crate::scratch::Scratch;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// Whom a file reaches that all programs of the machine share.
+pub(super) const OF_MACHINE: &str = "every program of this machine that reads it";
 const STARTS: &str = "programs that are started from now on";
 
 /// The loader's cache, ld.so(8).
@@ -36,6 +38,7 @@ fn plan(location: &Destination, by: &str, caveats: &[&str], files: Vec<FileChang
         what: location.label.clone(),
         place: format!("{}, made by `{by}`", location.place.files),
         why: location.why.clone(),
+        reach: OF_MACHINE.to_owned(),
         caveats: caveats.iter().map(|caveat| (*caveat).to_owned()).collect(),
         files,
         effect: location.place.effect,
@@ -116,7 +119,7 @@ fn elements(config: &str, name: &str) -> Vec<String> {
     paths.map(str::to_owned).collect()
 }
 
-fn new_file(path: &str, made: &Path) -> std::io::Result<FileChange> {
+pub(super) fn new_file(path: &str, made: &Path) -> std::io::Result<FileChange> {
     Ok(FileChange {
         path: path.to_owned(),
         before: None,

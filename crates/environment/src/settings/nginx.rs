@@ -1,7 +1,7 @@
 //! nginx's cache of open files, in a file of its own below conf.d, where nginx.conf includes that directory.
 //! <https://nginx.org/en/docs/http/ngx_http_core_module.html#open_file_cache>
 
-use super::{ChangedUnit, sees_ours};
+use super::{ChangedUnit, is_newer, sees_ours, title};
 use crate::activation::{Activation, WorkerQuery};
 use crate::error::EnvironmentError;
 use crate::merge::ChangeRequest;
@@ -11,7 +11,6 @@ use crate::running::{main_process, processes_of_unit, run};
 use needless_host::{open_files, start_time};
 use needless_model::Confidence;
 use std::mem::take;
-use std::time::{Duration, SystemTime};
 
 const FILE: &str = "/etc/nginx/conf.d/zz-needless.conf";
 pub(super) const NAME: &str = "open_file_cache";
@@ -28,7 +27,9 @@ pub(super) static OPEN_FILE_CACHE: Place = Place {
     find,
     put,
     worker: Some(newest_worker),
-    look: Some(|pid, _| Some(is_newer(pid)?.then_some(()).ok_or_else(|| "older files".to_owned()))),
+    look: Some(|pid, _| {
+        Some(is_newer(pid, FILE)?.then_some(()).ok_or_else(|| "older files".to_owned()))
+    }),
     // Asked before the reload.
     refuses: |_, _, _| {
         run(&["nginx", "-t", "-q"]).err().map(|why| format!("nginx refuses it: {why}"))
@@ -59,19 +60,6 @@ fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
 fn newest_worker(of: &WorkerQuery<'_>) -> Option<u32> {
     let is_worker = |pid: &&u32| title(**pid) == "nginx: worker process";
     of.processes.iter().filter(is_worker).copied().max_by_key(|pid| start_time(*pid))
-}
-
-fn title(pid: u32) -> String {
-    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&words).replace('\0', " ").trim_end().to_owned()
-}
-
-/// Whether the process is newer than the file. Both clocks are coarse.
-fn is_newer(pid: u32) -> Option<bool> {
-    let written = std::fs::metadata(FILE).ok()?.modified().ok()?;
-    let started = needless_host::ancestry(pid, "PATH").ok()?.last()?.started_at()?;
-    let started = SystemTime::UNIX_EPOCH + Duration::from_secs(started);
-    Some(started > written + Duration::from_secs(2))
 }
 
 /// The file with the cache, for the nginx of the subject.

@@ -1,6 +1,7 @@
 //! /etc/ld.so.preload, without the libraries that do not exist: ld.so(8). White space and colons separate entries, and
 //! `#` begins a comment.
 
+use super::caches::OF_MACHINE;
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
 use crate::fix::Plan;
@@ -33,6 +34,7 @@ fn make(location: &Destination, disk: &Disk) -> Result<Plan, EnvironmentError> {
         what: format!("{} out of {FILE}", removed.join(", ")),
         place: location.label.clone(),
         why: "the loader looks for it at the start of every program, and it does not exist".into(),
+        reach: OF_MACHINE.to_owned(),
         effect: location.place.effect,
         showable: text.lines().map(str::to_owned).collect(),
         ..Plan::default()

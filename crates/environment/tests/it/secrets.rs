@@ -215,7 +215,15 @@ fn no_secret_is_listed() {
     {
         let subject = Subject::File("/etc/default/web".into(), None);
         let (variable, value) = (variable.to_owned(), Some(value.to_owned()));
-        let request = Request { rule: None, variable, value, setting: None, caveat: None, subject };
+        let request = Request {
+            rule: None,
+            variable,
+            value,
+            setting: None,
+            modules: None,
+            caveat: None,
+            subject,
+        };
         assert_none(&request.to_string(), "the request");
         let change = resolve(&request, &disk).unwrap();
         let plan =

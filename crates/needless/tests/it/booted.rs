@@ -13,6 +13,7 @@ mod restart_trials;
 mod scenario;
 mod scenarios;
 mod settings;
+mod settings_of_servers;
 mod snippets;
 mod sshd;
 mod unit_reports;

@@ -168,6 +168,11 @@ impl ReportFinding {
         }
     }
 
+    /// The paths of its evidence; one that ends in `/…` is a directory.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.evidence.iter().map(|row| row.path.as_str())
+    }
+
     /// The changes that it advises, best first, each with whether a person has to decide it. The sentences of the file
     /// are not among them, but for those changes that are sentences: what is said of a change comes from the rule.
     pub fn changes(&self) -> impl Iterator<Item = (Change, bool)> {

@@ -4,13 +4,13 @@ use crate::cli::FixArgs;
 use crate::context::Context;
 use crate::{advice, output};
 use anyhow::{Context as _, Result, anyhow, bail};
-use needless_environment::{self as environment, Request, Subject, check_variable};
+use needless_environment::{self as environment, Modules, Request, Subject, check_variable};
 use needless_host::{Root, Service};
-use needless_model::{Change, Finding, ProcId, Profile, Remedy, Safety, without_entries};
+use needless_model::{Change, Finding, ProcId, Profile, Remedy, Safety, Setting, without_entries};
 use needless_observe::{LiveFacts, ObserveOptions, Who};
 use needless_report::{ReportFinding, ReportProcess};
 use needless_rules::{CheckOptions, Suppressed};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn of_option(change: &Change, named: Option<Subject>) -> Result<Request> {
         bail!("--set and --unset need --unit, --user-unit, --pid or --in");
     };
     let variable = variable.clone();
-    Ok(Request { rule: None, variable, value, setting: None, caveat: None, subject })
+    Ok(Request { rule: None, variable, value, setting: None, modules: None, caveat: None, subject })
 }
 
 /// What a short observation finds.
@@ -65,7 +65,11 @@ fn of_observation(
         let service = finding.service.as_deref();
         for subject in subjects((service, &processes), false, named, &mut alive) {
             match with_value(remedy, |variable| here(&mut now, &subject, variable)) {
-                Ok(remedy) => requests.extend(request(&finding.rule, &remedy, subject)),
+                Ok(remedy) => {
+                    let paths = finding.evidence.iter().map(|row| row.path.as_str());
+                    let modules = modules(&remedy.change, paths, &processes);
+                    requests.extend(each(&finding.rule, &remedy, subject, &modules));
+                }
                 Err(why) => refuse(format!("{}: {why:#}", finding.rule)),
             }
         }
@@ -103,8 +107,9 @@ fn of_report(
             None if report.of_run && of_machine => vec![Subject::Machine],
             _ => subjects(about, report.of_run, named, &mut alive),
         };
+        let modules = modules(&change, finding.paths(), finding.processes());
         for subject in subjects {
-            if !known.insert((&finding.rule, format!("{change:?}"), subject.clone())) {
+            if !known.insert((&finding.rule, format!("{change:?}{modules:?}"), subject.clone())) {
                 continue;
             }
             let mut here = |variable: &str| here(&mut now, &subject, variable);
@@ -114,7 +119,7 @@ fn of_report(
             match made {
                 Ok((remedy, other)) => {
                     advice::warn_once(&mut shown, other);
-                    requests.extend(request(&finding.rule, &remedy, subject));
+                    requests.extend(each(&finding.rule, &remedy, subject, &modules));
                 }
                 Err(why) => refuse(format!("{why:#}")),
             }
@@ -179,9 +184,45 @@ pub(super) fn request(rule: &str, remedy: &Remedy, subject: Subject) -> Option<R
         variable: variable.to_owned(),
         value,
         setting,
+        modules: None,
         caveat: Some(remedy.safety.sentence().to_owned()),
         subject,
     })
+}
+
+/// The same for each directory of modules, where the change is about these.
+fn each(
+    rule: &str,
+    remedy: &Remedy,
+    subject: Subject,
+    modules: &BTreeSet<Modules>,
+) -> Vec<Request> {
+    let Some(request) = request(rule, remedy, subject) else { return Vec::new() };
+    if modules.is_empty() {
+        return vec![request];
+    }
+    let of = |one: &Modules| Request { modules: Some(one.clone()), ..request.clone() };
+    modules.iter().map(of).collect()
+}
+
+/// The directories of modules that the evidence of a finding names, where the change is about these.
+fn modules<'a>(
+    change: &Change,
+    paths: impl Iterator<Item = &'a str>,
+    processes: &[ReportProcess],
+) -> BTreeSet<Modules> {
+    let exe = processes.iter().find_map(|process| process.exe.as_deref());
+    let interpreter = exe.and_then(|exe| exe.rsplit('/').next()).unwrap_or_default();
+    let directories = paths.filter_map(|path| Some(path.split_once("/__pycache__/")?.0));
+    let directories = directories.filter(|dir| dir.starts_with('/'));
+    let of = |directory: &str| Modules {
+        directory: directory.to_owned(),
+        interpreter: interpreter.to_owned(),
+    };
+    match change {
+        Change::Setting(Setting::PythonBytecode, _) => directories.map(of).collect(),
+        _ => BTreeSet::new(),
+    }
 }
 
 /// The subject that the command line names.

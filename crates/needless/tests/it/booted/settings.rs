@@ -5,10 +5,10 @@ use crate::booted::probe::*;
 use crate::common::*;
 
 /// Starts a program, again and again, that closes all that could be open.
-const STORM: &str = "#!/usr/bin/perl
+pub(crate) const STORM: &str = "#!/usr/bin/perl
 while (1) { system '/usr/local/bin/closer'; select undef, undef, undef, 0.2 }
 ";
-const CLOSER: &str = "#!/usr/bin/perl
+pub(crate) const CLOSER: &str = "#!/usr/bin/perl
 use POSIX ();
 open my $f, '<', '/proc/self/limits';
 my ($most) = map { /^Max open files +(\\d+)/ } <$f>;
@@ -25,7 +25,7 @@ fn limits(machine: &Machine, unit: &str) -> String {
 }
 
 /// Whether a report of the unit, of some seconds, has a finding of the rule.
-fn reports(machine: &Machine, unit: &str, rule: &str) -> bool {
+pub(crate) fn reports(machine: &Machine, unit: &str, rule: &str) -> bool {
     machine.ok(&format!("needless attach --unit {unit} --for 3s -o /run/r.json"));
     has_finding(machine, rule)
 }
@@ -213,7 +213,7 @@ fn finds(machine: &Machine, rule: &str, command: &str) -> bool {
 
 /// What is found, put right, not found any more, taken back, and found again.
 fn puts_right(machine: &Machine, rule: &str, command: &str, says: &[&str]) {
-    let all = |machine: &Machine| files_in(machine, "etc usr/local/bin var/cache/fontconfig");
+    let all = |machine: &Machine| files_in(machine, "etc usr/local/bin srv var/cache/fontconfig");
     assert!(finds(machine, rule, command), "{rule}: {}", machine.ok("cat /run/r.json"));
     let before = all(machine);
     let fix = format!("needless fix /run/r.json --rule {rule} --yes");
@@ -258,4 +258,31 @@ fn fix_makes_the_caches_of_a_machine() {
     // With nothing left in it, the file goes, too.
     machine.write("/etc/ld.so.preload", "644", "/opt/agent/libgone.so\n");
     puts_right(&machine, "preload-missing", LISTS, &["/opt/agent/libgone.so out of"]);
+}
+
+/// Twelve modules whose user may not write beside them.
+#[test]
+fn fix_compiles_the_modules_of_a_directory() {
+    let Some(machine) = machine("") else { return };
+    if machine.has("python3").is_none() {
+        return;
+    }
+    machine.ok("mkdir -p /srv/app; for n in $(seq 12); do echo 'x = 1' >/srv/app/mod$n.py; echo import mod$n >>/srv/main.py; done");
+    let nobody = "setpriv --reuid nobody --clear-groups env PYTHONPATH=/srv/app";
+    let imports = format!("{nobody} python3 /srv/main.py");
+    let says = [
+        "the 12 modules of /srv/app compiled",
+        "reaches  every program that has modules from /srv/app",
+        "/srv/app belongs to user 0: 12 files are made there",
+        "new file /srv/app/__pycache__/mod1.cpython-",
+    ];
+    puts_right(&machine, "python-bytecode", &imports, &says);
+    let gone = machine.run("test -e /srv/app/__pycache__");
+    assert!(!gone.status.success(), "what `fix` made is gone, its directory, too");
+    // Somebody else's directory: a file of root in it would be in the way of its owner.
+    machine.ok("chown daemon /srv/app");
+    assert!(finds(&machine, "python-bytecode", &imports));
+    let said = machine.all("needless fix /run/r.json --rule python-bytecode --yes");
+    assert!(said.contains("/srv/app") && said.ends_with("rc 2"), "{said}");
+    assert!(!machine.run("test -e /srv/app/__pycache__").status.success());
 }

@@ -25,6 +25,21 @@
 //! manual
 //! ```
 //!
+//! In php-fpm, whose settings `needless fix` can change:
+//!
+//! ```trace
+//! execve("/usr/sbin/php-fpm8.2", ["php-fpm8.2"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 200
+//! newfstatat(AT_FDCWD, "/srv/www/app/a.php", {st_mode=S_IFREG|0644, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
+//! newfstatat(AT_FDCWD, "/srv/www/app", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
+//! newfstatat(AT_FDCWD, "/srv/www", {st_mode=S_IFDIR|0755, st_size=60, ...}, AT_SYMLINK_NOFOLLOW) = 0
+//! end
+//! ```
+//! ```finding
+//! php-realpath: 597 of 600
+//! setting php-realpath-cache
+//! ```
+//!
 //! ## Not a finding
 //!
 //! The cache works:
@@ -51,7 +66,7 @@
 //! `open_basedir` is a security control: if the server or its users rely on it, leave it. If each
 //! site runs as a user of its own, or in a container, these confine it better, and PHP's setting
 //! can go. Otherwise make `realpath_cache_size` and `realpath_cache_ttl` larger; PHP then notices a
-//! changed link later.
+//! changed link later: for php-fpm `needless fix` does that, where `open_basedir` is not set.
 //!
 //! ## References
 //!
@@ -60,19 +75,29 @@
 
 use crate::engine::helpers::{self, RowClass};
 use crate::{Rule, Sink, View};
-use needless_model::{ProcId, Query, Row, Stage};
+use needless_model::{ProcId, Query, Remedy, Row, Setting, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "php-realpath",
     summary: "PHP checks each part of the path of each file that it includes",
     mentions: &[".php"],
+    setting: Some(|process| match process.name() {
+        name if name.starts_with("php-fpm") || name == "?" => Ok(remedy()),
+        other => Err(format!("{other} runs there, not php-fpm")),
+    }),
     ..Rule::PLAIN
 };
 
+const RAISE: &str = "Raise realpath_cache_size and realpath_cache_ttl in php.ini";
+const COSTS: &str = "Helps only where open_basedir is not set; a changed link is then seen later.";
 /// Any start costs fewer than this.
 const FEWEST: u64 = 500;
 /// If nothing is remembered, a path is checked at least this often.
 const FEWEST_EACH: u64 = 10;
+
+fn remedy() -> Remedy {
+    helpers::setting(Setting::PhpRealpathCache, RAISE, COSTS)
+}
 
 pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     let php = |id: ProcId| {
@@ -96,10 +121,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
              which turns the realpath cache off, or that cache is too small."
         );
         let remedies = vec![
-            helpers::by_hand(
-                "Raise realpath_cache_size and realpath_cache_ttl in php.ini",
-                "Helps only where open_basedir is not set; a changed link is then seen later.",
-            ),
+            if program.starts_with("php-fpm") { remedy() } else { helpers::by_hand(RAISE, COSTS) },
             helpers::by_hand(
                 "Drop open_basedir where users, permissions or a container confine PHP",
                 "It is a security control: never to be dropped for speed alone.",

@@ -48,7 +48,7 @@
 //! ```finding
 //! python-bytecode: 12 of 12
 //! stage explained
-//! manual
+//! setting python-bytecode
 //! ```
 //!
 //! ## Not a finding
@@ -102,7 +102,8 @@
 //!
 //! ## Fix and caveat
 //!
-//! Compile when the image is built (`python3 -m compileall`): the variable may then stay. Or unset
+//! Compile when the image is built (`python3 -m compileall`): the variable may then stay. `needless fix` compiles the
+//! directories that the finding names, with the same Python, if it is the system's. Or unset
 //! PYTHONDONTWRITEBYTECODE and let Python write beside the sources, if its user may; PYTHONPYCACHEPREFIX names
 //! another place if those directories cannot be written. The image grows by about the size of the
 //! sources. If the file system must not change at run time, compile when the image is built.
@@ -116,7 +117,7 @@ use crate::engine::Case;
 use crate::engine::helpers;
 use crate::text::count;
 use crate::{Rule, Sink, View};
-use needless_model::{Env, Query, Remedy, Safety, Stage};
+use needless_model::{Env, Query, Remedy, Safety, Setting, Stage};
 use std::collections::HashMap;
 
 pub(crate) const RULE: Rule = Rule {
@@ -124,6 +125,10 @@ pub(crate) const RULE: Rule = Rule {
     summary: "Python compiles the same modules at each start, because no bytecode is cached",
     variables: &["PYTHONDONTWRITEBYTECODE"],
     mentions: &[".pyc"],
+    setting: Some(|process| match process.name() {
+        name if name.starts_with("python") || name == "?" => Ok(compile()),
+        other => Err(format!("{other} runs there, not Python")),
+    }),
     ..Rule::PLAIN
 };
 
@@ -174,12 +179,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
              looks for it, reads the source instead and compiles it."
         );
         let what = format!("{modules} compiled again at each start: no cached bytecode");
-        let compile =
-            "Compile the modules once, when they are installed: python3 -m compileall DIRECTORY";
-        let mut remedies = vec![helpers::by_hand(
-            compile,
-            "Needs the right to write beside the sources; repeat it when they change.",
-        )];
+        let mut remedies = vec![compile()];
         if forbidden && let Some(unset) = unset(may_write) {
             remedies.insert(0, unset);
         }
@@ -210,6 +210,15 @@ fn unset(may_write: Option<bool>) -> Option<Remedy> {
             Some(Remedy { safety: Safety::Manual(unless.to_owned()), ..remedy() })
         }
     }
+}
+
+/// Writes what Python would.
+fn compile() -> Remedy {
+    helpers::setting(
+        Setting::PythonBytecode,
+        "Compile the modules once, when they are installed: python3 -m compileall DIRECTORY",
+        "Needs the right to write beside the sources; repeat it when they change.",
+    )
 }
 
 /// Lets Python write what it compiled.

@@ -23,7 +23,7 @@
 //! ```
 //! ```finding
 //! htaccess-search: 150 of 150
-//! manual
+//! setting apache-overrides
 //! ```
 //!
 //! ## Not a finding
@@ -54,17 +54,29 @@
 use crate::engine::helpers::{self, RowClass};
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{ProcId, Row, Stage};
+use needless_model::{ProcId, Remedy, Row, Setting, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "htaccess-search",
     summary: "Apache looks for .htaccess in each directory on the way to each file that it serves",
     mentions: &[".htaccess"],
+    setting: Some(|process| match process.name() {
+        "apache2" | "httpd" | "?" => Ok(remedy()),
+        other => Err(format!("{other} runs there, not Apache")),
+    }),
     ..Rule::PLAIN
 };
 
 /// A few requests are not worth a change of configuration.
 const FEWEST: u64 = 100;
+
+fn remedy() -> Remedy {
+    helpers::setting(
+        Setting::ApacheOverrides,
+        "Set AllowOverride None for <Directory /> and for trees that need no overrides",
+        "Applications keep access rules in .htaccess: move them into the server's configuration first.",
+    )
+}
 
 pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     let apache = |id: ProcId| ["apache2", "httpd"].contains(&view.process(id).name());
@@ -82,10 +94,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
             "AllowOverride lets any directory have a .htaccess, so Apache looks for one in each \
                    directory of the path of each request."
                 .to_owned();
-        let remedies = vec![helpers::by_hand(
-            "Set AllowOverride None for <Directory /> and for trees that need no overrides",
-            "Applications keep access rules in .htaccess: move them into the server's configuration first.",
-        )];
+        let remedies = vec![remedy()];
         sink.find(helpers::finding(merged, RULE.name, Stage::Explained, what, why, remedies));
     }
 }
