@@ -8,6 +8,7 @@ use crate::journal::FileChange;
 use crate::merge::{ChangeRequest, label};
 use crate::place::{Destination, Place};
 use crate::place_list::place_of_file;
+use crate::places::envdir::restart_by_state;
 use crate::places::{self, Edit};
 use crate::readers;
 use crate::redact::{may_show, may_show_old, secret};
@@ -172,7 +173,8 @@ pub(crate) fn location_of_file(
     }
     let why = "it was named on the command line";
     let location = Destination::new(place, path.to_owned(), why, Confidence::High);
-    Ok(Destination { part: part.map(str::to_owned), ..location })
+    let activation = if disk.is_host() { restart_by_state(path) } else { Activation::Unknown };
+    Ok(Destination { part: part.map(str::to_owned), activation, ..location })
 }
 
 /// Refuses a file into which no tool writes, with the line to write by hand, if something is left to do. Returns what else

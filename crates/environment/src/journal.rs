@@ -32,12 +32,13 @@ use crate::in_force::Expected;
 use crate::running::STATE_OF_ROOT;
 pub use entry::{ChangeState, Entries, FileChange, JournalEntry, Recovered};
 use meta::{Meta, MetaFile};
+use needless_host::command;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -319,7 +320,11 @@ fn take_lock(
     let (begin, mut said) = (Instant::now(), false);
     while rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         if begin.elapsed() >= patience {
-            return Err("another needless is changing files: try again when it is done".into());
+            let who = holder(lock).map_or(String::new(), |who| format!(" ({who})"));
+            return Err(format!(
+                "another needless is changing files{who}: try again when it is done"
+            )
+            .into());
         }
         if !said && begin.elapsed() >= Duration::from_secs(1) {
             waiting();
@@ -328,6 +333,19 @@ fn take_lock(
         sleep(Duration::from_millis(50));
     }
     Ok(())
+}
+
+/// Who has locked the file, as `NAME[PID]`, by proc_locks(5), which has the inode as the last part of its sixth column.
+fn holder(lock: &File) -> Option<String> {
+    let inode = format!(":{}", lock.metadata().ok()?.ino());
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let holds = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", pid, file, ..] = words[..] else { return None };
+        file.ends_with(&inode).then(|| pid.parse::<u32>().ok()).flatten()
+    };
+    let pid = locks.lines().find_map(holds)?;
+    Some(format!("{}[{pid}]", command(pid)?))
 }
 
 /// Opens the file to lock. Opening a pipe without a reader would block.

@@ -54,13 +54,28 @@ impl UnitState {
             (_, Activation::DaemonReload { user }) => ("", *user),
             _ => return None,
         };
+        let mut state = UnitState::asked(unit, user)?;
+        state.processes = state.with_it.iter().map(|one| processes_of_unit(one).len()).sum();
+        Some(state)
+    }
+
+    /// What comes into force as well when these are run after a change of the unit was taken back, in sentences.
+    pub fn caveats_of_undo(after: &[Activation], expected: &[Expected]) -> Vec<String> {
+        let user = after.iter().find_map(|one| match one {
+            Activation::DaemonReload { user } => Some(*user),
+            _ => None,
+        });
+        let unit = expected.first().filter(|one| one.is_unit()).map_or("", |one| &one.unit);
+        let state = user.and_then(|user| UnitState::asked(unit, user));
+        state.map(|state| state.caveats(true, false)).unwrap_or_default()
+    }
+
+    /// Asks systemd of the unit, or of all others where it has no name.
+    fn asked(unit: &str, user: bool) -> Option<UnitState> {
         let whose = if user { "--user" } else { "--system" };
         let words = ["systemctl", whose, "show", "-p", FIELDS, "--"].into_iter().chain(KINDS);
         let words: Vec<&str> = words.chain((!unit.is_empty()).then_some(unit)).collect();
-        let said = systemd_runs().then(|| run(&words).ok())??;
-        let mut state = UnitState::of(unit, &said)?;
-        state.processes = state.with_it.iter().map(|one| processes_of_unit(one).len()).sum();
-        Some(state)
+        UnitState::of(unit, &systemd_runs().then(|| run(&words).ok())??)
     }
 
     /// From the answer about it and all loaded units.

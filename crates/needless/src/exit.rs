@@ -34,7 +34,7 @@ impl UnitDown {
     /// The line that must not be overlooked.
     pub(crate) fn warn(&self) {
         let (unit, user) = (&self.unit, if self.user { "--user " } else { "" });
-        output::warn(format_args!("{unit} IS DOWN: `systemctl {user}status {unit}`"));
+        output::alarm(format_args!("{unit} IS DOWN: `systemctl {user}status {unit}`"));
     }
 }
 

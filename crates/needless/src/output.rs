@@ -4,7 +4,7 @@ pub(crate) mod landing;
 mod lines;
 mod stream;
 
-pub(crate) use lines::{as_json, inform, warn};
+pub(crate) use lines::{alarm, as_json, inform, warn};
 pub(crate) use stream::{Stream, ask, quiet, stdout_lines};
 
 use anstream::{AutoStream, ColorChoice};

@@ -2,11 +2,12 @@
 //! variable, its first line the value.
 
 use super::{Edit, FoundValue};
-use crate::activation::{Activation, Supervisor};
+use crate::activation::{Activation, Supervisor, supervised};
 use crate::error::EnvironmentError;
 use crate::hand_line::HandLine;
 use crate::place::{DEFAULT, Destination, LocationQuery, Place};
 use crate::started_by::{Launcher, StartedBy};
+use needless_host::{ProcInfo, ancestry};
 use needless_model::Confidence;
 
 /// An environment directory.
@@ -59,7 +60,7 @@ fn location(query: &LocationQuery<'_>, dir: &str) -> Option<Destination> {
             let why = format!("{run} starts it with the variables of that directory");
             let file = format!("{env}/{}", query.variable);
             let location = Destination::new(&ENVDIR, file, why, Confidence::High);
-            location.activation(restart_of_run_script(query, dir))
+            location.activation(restart_of_run_script(query.chain, dir))
         }
         Err(why) => {
             let why = format!("{run} starts it with the variables of a directory, {why}");
@@ -68,9 +69,16 @@ fn location(query: &LocationQuery<'_>, dir: &str) -> Option<Destination> {
     })
 }
 
-/// How the supervisor of the run script in `dir` starts its program anew.
-pub(super) fn restart_of_run_script(query: &LocationQuery<'_>, dir: &str) -> Activation {
-    let mut above = query.chain.iter().rev();
+/// The same by the program that runs there; unknown where `file` is no run script, or none runs.
+pub(crate) fn restart_by_state(file: &str) -> Activation {
+    let chain = |dir| ancestry(supervised(dir)?, "PATH").ok();
+    let dir = file.strip_suffix("/run");
+    dir.and_then(|dir| Some(restart_of_run_script(&chain(dir)?, dir))).unwrap_or_default()
+}
+
+/// How the supervisor of the run script in `dir`, which is in `chain`, starts its program anew.
+pub(super) fn restart_of_run_script(chain: &[ProcInfo], dir: &str) -> Activation {
+    let mut above = chain.iter().rev();
     let supervisor = above.find(|info| Launcher::of(info) == Some(Launcher::RunScript));
     let by = match supervisor.map(|info| info.name()) {
         Some("runsv") => Supervisor::Runit,

@@ -143,7 +143,7 @@ fn location(query: &LocationQuery<'_>) -> Option<Destination> {
     }
     let why = format!("its supervisor runs {run}, which becomes the program");
     let location = Destination::new(&EXECLINE, run, why, Confidence::High);
-    Some(location.activation(restart_of_run_script(query, dir)))
+    Some(location.activation(restart_of_run_script(query.chain, dir)))
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ fn locate(query: &LocationQuery<'_>) -> Vec<Destination> {
             let why = format!("its supervisor runs {run}, which becomes the program");
             let confidence = if text.starts_with("#!/bin/sh") { High } else { Medium };
             Destination::new(&WRAPPER, run, why, confidence)
-                .activation(restart_of_run_script(query, dir))
+                .activation(restart_of_run_script(query.chain, dir))
         }
         StartedBy::At => {
             let why = "at gives a job the environment of the user who submitted it: submit it again with the variable \

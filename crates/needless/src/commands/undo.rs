@@ -7,7 +7,7 @@ use crate::{exit, output};
 use anyhow::{Result, anyhow, bail};
 use needless_environment::{
     self as environment, Activation, ChangeState, Entries, EnvironmentError, Expected, Journal,
-    JournalEntry, Plan, Recovered, Seen,
+    JournalEntry, Plan, Recovered, Seen, UnitState,
 };
 use needless_model::Exit;
 use needless_report::escape;
@@ -102,6 +102,9 @@ fn take_back(wanted: Option<u32>, yes: bool) -> Result<()> {
             let is_stopped = || entry.expected.first().is_some_and(Expected::is_stopped);
             stays_stopped = entry.on_trial && is_stopped();
             let restarts = entry.on_trial && !stays_stopped;
+            for caveat in UnitState::caveats_of_undo(&entry.after, &entry.expected) {
+                writeln!(out, "caveat   {}", escape(&caveat))?;
+            }
             let mut merged = Vec::new();
             if let Some(plan) = journal.merge(id)? {
                 // Nobody else has to wait for the answer.

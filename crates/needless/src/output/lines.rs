@@ -9,6 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The longest line about anything, characters: names and values from a file may be of any length.
 const LONGEST_LINE: usize = 4000;
 
+/// ECMA-48, SGR.
+const BOLD: &str = "\u{1b}[1m";
+const PLAIN: &str = "\u{1b}[0m";
+
 /// Whether each line is a JSON object.
 static JSON: AtomicBool = AtomicBool::new(false);
 
@@ -20,15 +24,21 @@ pub(crate) fn as_json() {
 /// Shows one line on standard error. Control characters in it are escaped: names and values that others chose neither
 /// start a line of their own nor command the terminal. Where standard error cannot be written, nothing is shown.
 pub(crate) fn warn(line: impl Display) {
-    write("warning", &line.to_string());
+    write("warning", &line.to_string(), "");
+}
+
+/// The same, in bold where standard error is a terminal: what must not be overlooked.
+pub(crate) fn alarm(line: impl Display) {
+    let bold = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    write("warning", &line.to_string(), if bold { BOLD } else { "" });
 }
 
 /// The same, for what went well.
 pub(crate) fn inform(line: impl Display) {
-    write("info", &line.to_string());
+    write("info", &line.to_string(), "");
 }
 
-fn write(level: &str, line: &str) {
+fn write(level: &str, line: &str, style: &str) {
     let line = without_error_numbers(line);
     let line = shorten(&line, LONGEST_LINE / 2, LONGEST_LINE / 2);
     let line = needless_report::escape(&line);
@@ -36,7 +46,8 @@ fn write(level: &str, line: &str) {
     let _ = if JSON.load(Ordering::Relaxed) {
         writeln!(stderr, "{}", json(level, &line))
     } else {
-        writeln!(stderr, "needless: {line}")
+        let end = if style.is_empty() { "" } else { PLAIN };
+        writeln!(stderr, "{style}needless: {line}{end}")
     };
 }
 

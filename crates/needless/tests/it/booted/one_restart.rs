@@ -102,6 +102,28 @@ fn undo_says_that_the_unit_is_down() {
     let said = machine.all("needless undo");
     assert!(said.starts_with("taken back: change 1, ") && said.ends_with(DOWN), "{said}");
     assert_eq!(is_active(&machine), "failed");
+    // On a terminal that line is bold.
+    machine.write("/usr/local/bin/probe", "755", PROBE);
+    machine.ok(&format!("{FIX}; systemctl restart probe; touch /var/lib/needless/journal/2/on-trial; rm /usr/local/bin/probe"));
+    let said = machine.all("TERM=xterm script -qec 'needless undo' /dev/null </dev/null");
+    assert!(said.contains("\u{1b}[1mneedless: probe.service IS DOWN: "), "{said:?}");
+    assert!(said.contains("status probe.service`\u{1b}[0m"), "{said:?}");
+}
+
+#[test]
+fn undo_says_which_edits_of_others_come_into_force() {
+    let Some(machine) = machine("") else { return };
+    start_unit(&machine, SERVICE);
+    machine.write("/etc/systemd/system/other.service", "644", SERVICE);
+    machine.ok(&format!("systemctl daemon-reload; systemctl start other; {FIX}; touch -d '4 minutes' /etc/systemd/system/other.service"));
+    edit(&machine, "probe-of-tomorrow");
+    let said = machine.ok("needless undo");
+    for part in [
+        "caveat   probe.service was edited and not reloaded (/etc/systemd/system/probe.service): that comes into force, too.\n",
+        "caveat   Other units were edited and not reloaded; systemd reads these edits, too: other.\n",
+    ] {
+        assert!(said.starts_with("caveat ") && said.contains(part), "{part}: {said}");
+    }
 }
 
 /// The variables of five findings of one unit, what it gives and what the rules advise.
@@ -286,6 +308,20 @@ fn runs_wait_for_each_other() {
         "{said}"
     );
     machine.ok("needless undo");
+    // One that restarts what takes its time is named.
+    let slow = "[Service]\nExecStart=/bin/sleep 999\nExecStop=/bin/sleep 40\n";
+    machine.write("/etc/systemd/system/slow.service", "644", slow);
+    let said = machine.all(
+        "systemctl daemon-reload; systemctl start slow; needless fix --unit slow --set COLOUR=1 --yes --restart >/dev/null 2>&1 &
+         first=$!; until [ \"$(systemctl show -p ActiveState --value slow)\" = deactivating ]; do sleep 0.1; done
+         needless undo; rc=$?; echo first $first; systemctl kill -s KILL slow; wait $first; exit $rc",
+    );
+    let first = said.rsplit_once("first ").and_then(|(_, rest)| rest.split_once('\n')).unwrap().0;
+    let names = format!(
+        "needless: another needless is changing files (needless[{first}]): try again when it is done\n"
+    );
+    assert!(said.contains(&names) && said.ends_with("rc 2"), "{said}");
+    machine.ok("needless undo; systemctl stop slow");
     // As a tool calls it that cares for many units.
     let said = machine.all(
         "for n in 1 2 3 4 5 6 7 8; do

@@ -2,6 +2,7 @@
 
 use crate::booted::machine::{Machine, wait};
 use crate::booted::scenario::*;
+use crate::booted::settings::{CLOSER, STORM};
 use crate::common::*;
 use std::process::Output;
 
@@ -278,6 +279,41 @@ fn fix_gives_a_transient_unit_the_variables_of_the_users_systemd(machine: &Machi
     bob_ok(machine, &format!("systemctl --user daemon-reload; systemctl --user stop job; {start}"));
     let last = machine.pid_of(&format!("{WORDS} job"), &fresh);
     assert!(calls(machine, &last) > 0);
+}
+
+/// The soft limit of open files, which bob lowers by what root has observed.
+#[test]
+fn fix_lowers_the_limit_of_a_unit_of_a_user() {
+    let Some(machine) = machine_of_bob().filter(|_| observes_others()) else { return };
+    machine.write("/usr/local/bin/storm", "755", STORM);
+    machine.write("/usr/local/bin/closer", "755", CLOSER);
+    let text = "[Service]\nExecStart=/usr/local/bin/storm\nLimitNOFILE=8000:16000\n";
+    machine.write(&format!("{UNITS}/storm.service"), "644", text);
+    machine.ok(&format!("chown -R bob:bob {HOME}/.config"));
+    bob_ok(&machine, "systemctl --user daemon-reload && systemctl --user restart storm");
+    let limit = || {
+        let pid = machine.pid_of("/usr/bin/perl /usr/local/bin/storm", "0");
+        machine.ok(&format!("awk '/^Max open files/ {{ print $4, $5 }}' /proc/{pid}/limits"))
+    };
+    assert_eq!(limit(), "8000 16000\n");
+    let before = configuration(&machine);
+    let pid = machine.pid_of("/usr/bin/perl /usr/local/bin/storm", "0");
+    machine.ok(&format!(
+        "needless attach {pid} --for 3s -o /run/storm.json; chmod 644 /run/storm.json"
+    ));
+    let fix = "needless fix /run/storm.json --rule close-storm --yes --restart";
+    let said = bob_ok(&machine, fix);
+    for part in [
+        "+LimitNOFILE=1024:16000\n",
+        "restarted: systemctl --user restart storm.service\n",
+        "in force: LimitNOFILE=1024:16000 in storm[",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(limit(), "1024 16000\n");
+    bob_ok(&machine, "needless undo; systemctl --user restart storm");
+    assert_eq!(configuration(&machine), before);
+    assert_eq!(limit(), "8000 16000\n");
 }
 
 /// By its name, by its process, and where it does not run.

@@ -133,6 +133,7 @@ fn run_scripts(machine: &Machine) -> String {
         ("/etc/sv/dir", "#!/bin/sh\nexec 2>&1\nexec chpst -v -e ./env /usr/local/bin/probe dir\n"),
         ("/etc/sv/plain", "#!/bin/sh\nexec 2>&1\nexec /usr/local/bin/probe plain\n"),
         ("/run/sv/arrives", "#!/bin/sh\nexec /usr/local/bin/probe arrives\n"),
+        ("/run/sv/named", "#!/bin/sh\nexec /usr/local/bin/probe named\n"),
         ("/run/sv/hides", "#!/bin/sh\nexec /usr/local/bin/hides\n"),
         ("/run/sv/dies", "#!/bin/sh\nexec /usr/local/bin/dies\n"),
         ("/run/s6/own", "#!/bin/sh\nexec /usr/local/bin/probe own\n"),
@@ -200,6 +201,14 @@ fn fix_changes_run_scripts_of_runit_and_s6() {
                 place: ("/run/sv/arrives/run", "high"),
                 says: &["restarted: sv restart /run/sv/arrives\n"],
                 ..restarted
+            },
+            // The file is named, and its supervisor is known by what runs there.
+            Scenario {
+                name: "named",
+                place: ("/run/sv/named/run", "high"),
+                says: &["restarted: sv restart /run/sv/named\n"],
+                fix: "--in /run/sv/named/run --restart",
+                ..run
             },
             // One removes the variable itself, one ends because of it.
             Scenario { name: "hides", ..removes },
