@@ -19,7 +19,7 @@ pub(crate) fn check_target(
     exes: &[String],
     root: &Root,
 ) -> Result<(), EnvironmentError> {
-    let (Some(value), "TZ") = (value, variable) else { return Ok(()) };
+    let (Some(value), "TZ" | "CRON_TZ") = (value, variable) else { return Ok(()) };
     // The value becomes part of a sentence.
     crate::places::check_value(value)?;
     let Zone { name, file, is_path, known, is_rule } = Zone::of(value, root);

@@ -1,17 +1,19 @@
 //! The programs that a change reaches, as far as it depends on them whether a value is right: their file system, the
 //! value that they have now, which programs they are.
 
+use crate::activation::Activation;
 use crate::change_request::{check_target, misread_by_some};
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
 use crate::local_times::{self, Shift, ZONEINFO};
 use crate::locale::is_installed;
 use crate::place::{Destination, FilePath};
+use crate::readers::settled;
 use crate::redact::may_show;
 use crate::running::{property, unit_name};
 use crate::trace_variable::value_of_unit;
 use needless_host::{ProcInfo, Root, read_environment};
-use needless_model::{Value, brief};
+use needless_model::{Env, Value, brief};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Programs with a schedule in local time: those of units and processes. at is none: it keeps the moment of a job in UTC.
@@ -35,6 +37,8 @@ pub(crate) struct Reached {
     in_image: bool,
     /// The value that they have now, or that the file gives them.
     before: Value,
+    /// The zone that they have now, as far as it is known.
+    tz: Value,
     /// Where they look for zones.
     tzdir: String,
     /// Their executables.
@@ -53,6 +57,7 @@ impl Reached {
             root: Root::own().map_err(|error| format!("cannot open /: {error}"))?,
             in_image: false,
             before: Value::Unset,
+            tz: Value::Unset,
             tzdir: ZONEINFO.to_owned(),
             exes: Vec::new(),
             names: Vec::new(),
@@ -75,10 +80,14 @@ impl Reached {
         let words = me.argv.first().and_then(|word| word.rsplit('/').next());
         let names = [me.name(), &me.comm].into_iter().chain(words).chain(unit.map(stem));
         let names = names.map(str::to_owned).collect();
-        let tzdir = read_environment(me.pid, &["TZDIR"].into());
-        let tzdir = tzdir.and_then(|(_, env)| env.value("TZDIR").map(str::to_owned));
-        let tzdir = tzdir.filter(|dir| !dir.is_empty()).unwrap_or_else(|| ZONEINFO.to_owned());
-        Ok(Reached { root, before: before.clone(), tzdir, exes, names, ..Reached::own()? })
+        let env = read_environment(me.pid, &["TZ", "TZDIR"].into()).map(|(_, env)| env);
+        let env = env.unwrap_or(Env::Unknown);
+        let tz = match env {
+            Env::Unknown => Value::Unknown("its environment cannot be read".to_owned()),
+            _ => env.value("TZ").map_or(Value::Unset, |zone| Value::Set(zone.to_owned())),
+        };
+        let tzdir = tzdir(env.value("TZDIR")).to_owned();
+        Ok(Reached { root, before: before.clone(), tz, tzdir, exes, names, ..Reached::own()? })
     }
 
     /// A unit that does not run; `user`: of the caller's own systemd.
@@ -92,19 +101,31 @@ impl Reached {
     ) -> Result<Reached, EnvironmentError> {
         let own = Reached::own()?;
         let name = unit_name(unit);
-        let value = if user { None } else { value_of_unit(&name, variable, &own.root) };
-        let before = value.map_or(Value::Unset, Value::Set);
-        let dir = property(&name, user, "RootDirectory");
-        let in_image = !property(&name, user, "RootImage").is_empty();
-        let root = match &*dir {
-            "" | "/" => own.root,
+        let value = |variable: &str| match user {
+            true => None,
+            false => value_of_unit(&name, variable, &own.root),
+        };
+        let [before, tz] = [variable, "TZ"].map(|one| value(one).map_or(Value::Unset, Value::Set));
+        let tzdir = tzdir(value("TZDIR").as_deref()).to_owned();
+        let names = vec![stem(&name).to_owned()];
+        Reached { before, tz, tzdir, names, ..own }.in_root_of(&name, user)
+    }
+
+    /// The same in the root directory of a unit.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    fn in_root_of(mut self, unit: &str, user: bool) -> Result<Reached, EnvironmentError> {
+        self.in_image |= !property(unit, user, "RootImage").is_empty();
+        match &*property(unit, user, "RootDirectory") {
+            "" | "/" => {}
             dir => {
                 let opened = std::fs::File::open(dir);
-                Root::of(opened.map_err(|error| format!("{}: {error}", brief(dir)))?.into())
+                let opened = opened.map_err(|error| format!("{}: {error}", brief(dir)))?;
+                self.root = Root::of(opened.into());
             }
-        };
-        let names = vec![stem(&name).to_owned()];
-        Ok(Reached { root, in_image, before, names, ..Reached::own()? })
+        }
+        Ok(self)
     }
 
     /// What reads a file.
@@ -131,7 +152,15 @@ impl Reached {
         let in_image = place.of_image || place.outside_of_container;
         let path = FilePath(location.file.as_deref().unwrap_or_default());
         let (unread, subject) = ((place.unread)(&path, &text), "The local times of what reads it");
-        Ok(Reached { in_image, before, subject, unread, ..Reached::own()? })
+        let set = |variable| place.find(&text, variable, location.part.as_deref()).pop()?.value;
+        let (tz, dir) = (set("TZ").map_or(Value::Unset, Value::Set), set("TZDIR"));
+        let tzdir = tzdir(dir.as_deref()).to_owned();
+        let found = Reached { in_image, before, tz, tzdir, subject, unread, ..Reached::own()? };
+        // Where one unit reads it, its root has the zones.
+        match settled(location.clone(), disk)?.activation {
+            Activation::Restart { unit, user } => found.in_root_of(&unit, user),
+            _ => Ok(found),
+        }
     }
 
     /// Refuses a value that these programs would misread.
@@ -164,17 +193,31 @@ impl Reached {
 
     /// What the value does to local times, if they change.
     pub(crate) fn times(&self, variable: &str, value: Option<&str>) -> Option<String> {
-        if variable != "TZ" || self.in_image && self.before.is_unset() {
+        let (subject, of) = match variable {
+            "TZ" | "TZDIR" => (self.subject, "logs, schedules, file names"),
+            // Debian's cron only passes it on to the jobs.
+            "CRON_TZ" => (
+                "The times of the schedule",
+                "every job below it, where cron knows CRON_TZ (cronie)",
+            ),
+            _ => return None,
+        };
+        let of_dir = variable == "TZDIR";
+        let zone_now = if of_dir { &self.tz } else { &self.before };
+        if self.in_image && zone_now.is_unset() {
             return None;
         }
-        let (subject, of) = (self.subject, "logs, schedules, file names");
-        let zone = |value: Option<&str>| local_times::zone(&self.root, &self.tzdir, value);
-        let sentence = match &self.before {
+        let zone = |dir: &str, value: Option<&str>| local_times::zone(&self.root, dir, value);
+        let sentence = match zone_now {
             Value::Unknown(why) => format!("{subject} may change ({why}): {of}."),
             before => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
                 let now = i64::try_from(now).ok()?;
-                match (zone(before.text()), zone(value)) {
+                let new = match of_dir {
+                    true => zone(tzdir(value), before.text()),
+                    false => zone(&self.tzdir, value),
+                };
+                match (zone(&self.tzdir, before.text()), new) {
                     (Some(old), Some(new)) => {
                         format!("{subject} change {}: {of}.", Shift::between(&old, &new, now)?)
                     }
@@ -182,7 +225,8 @@ impl Reached {
                 }
             }
         };
-        let schedules = self.names.iter().any(|name| SCHEDULERS.contains(&name.as_str()));
+        let schedules = variable != "CRON_TZ"
+            && self.names.iter().any(|name| SCHEDULERS.contains(&name.as_str()));
         Some(sentence + if schedules { " The schedule of every job moves." } else { "" })
     }
 
@@ -203,6 +247,11 @@ impl Reached {
         }
         caveats
     }
+}
+
+/// Where programs look for zones, with this value of TZDIR.
+fn tzdir(value: Option<&str>) -> &str {
+    value.filter(|dir| !dir.is_empty()).unwrap_or(ZONEINFO)
 }
 
 fn stem(unit: &str) -> &str {
@@ -270,6 +319,32 @@ mod tests {
         let caveats = image.caveats("TZ", Some("Europe/Madrid"), true);
         assert!(caveats[0].contains("without tzdata"), "{caveats:?}");
         assert!(image.caveats("TZ", Some("UTC"), true).is_empty());
+    }
+
+    /// TZDIR says where the zone of TZ is; without TZ it says nothing.
+    #[test]
+    fn a_directory_without_the_zone_makes_it_utc() {
+        let of = |tz: Value| Reached { tz, ..reached(&["cron"], Value::Unset) };
+        let tokyo = || of(Value::Set("Asia/Tokyo".into()));
+        let said = tokyo().times("TZDIR", Some("/nonexistent")).unwrap();
+        assert!(said.starts_with("Its local times change by -9 h from now"), "{said}");
+        assert!(said.ends_with("The schedule of every job moves."), "{said}");
+        assert_eq!(tokyo().times("TZDIR", Some(ZONEINFO)), None);
+        assert_eq!(tokyo().times("TZDIR", Some("")), None);
+        assert_eq!(of(Value::Unset).times("TZDIR", Some("/nonexistent")), None);
+        let back = Reached { tzdir: "/nonexistent".into(), ..tokyo() };
+        assert!(back.times("TZDIR", None).unwrap().contains("by +9 h from now"));
+    }
+
+    #[test]
+    fn the_zone_of_a_schedule_is_judged() {
+        let one = reached(&["cron"], Value::Set("UTC".into()));
+        let said = one.times("CRON_TZ", Some("JST-9")).unwrap();
+        assert_eq!(
+            said,
+            "The times of the schedule change by +9 h from now: every job below it, where cron knows CRON_TZ (cronie)."
+        );
+        assert_eq!(one.times("CRON_TZ", Some("UTC0")), None);
     }
 
     #[test]

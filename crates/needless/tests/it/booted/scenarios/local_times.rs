@@ -107,6 +107,54 @@ fn zones_are_looked_up_where_the_program_looks() {
     machine.ok("needless undo; systemctl restart jail");
     let said = fix("UTC", "");
     assert!(said.ends_with("rc 0") && !said.contains("local times"), "{said}");
+    machine.ok("needless undo; systemctl restart jail");
+    // The same for a file of its: what its zone is there decides, not what the machine's is.
+    let drop_in = "/etc/systemd/system/jail.service.d/own.conf";
+    machine.write(drop_in, "644", "[Service]\n");
+    machine.ok("systemctl daemon-reload");
+    let fix =
+        |zone: &str| machine.all(&format!("needless fix --in {drop_in} --set TZ={zone} --yes"));
+    let said = fix(HOME);
+    assert!(said.contains("in the root of this process there is no zone"), "{said}");
+    let said = fix(OTHER);
+    assert!(said.contains("change by +") && said.ends_with("rc 2"), "{said}");
+    let said = fix("UTC");
+    assert!(said.ends_with("rc 0") && !said.contains("local times"), "{said}");
+}
+
+/// The directory of zones, and the zone of a schedule.
+#[test]
+fn where_zones_are_and_the_zone_of_a_schedule_are_judged() {
+    let Some(machine) = machine("") else { return };
+    let text = format!("{SERVICE}Environment=TZ={OTHER}\n");
+    let pid = start_unit(&machine, &text);
+    let before = files(&machine);
+    let fix = |change: &str| machine.all(&format!("needless fix {change} --yes"));
+    for who in ["--unit probe".to_owned(), format!("--pid {pid}")] {
+        let said = fix(&format!("{who} --set TZDIR=/srv/zones"));
+        assert!(caveats(&said)[0].starts_with("Its local times change by -"), "{said}");
+        assert!(said.contains("add --times-change") && said.ends_with("rc 2"), "{said}");
+    }
+    machine.ok("systemctl stop probe");
+    let said = fix("--unit probe --set TZDIR=/srv/zones");
+    assert!(caveats(&said)[0].starts_with("Its local times change by -"), "{said}");
+    same(&before, &files(&machine), "nothing is written");
+    // The truth, with the zones and without.
+    let time = |dir: &str| machine.ok(&format!("TZ={OTHER} TZDIR={dir} date +%z"));
+    assert_eq!(time("/srv/zones"), "+0000\n");
+    machine.ok("cp -r /usr/share/zoneinfo /srv/zones");
+    assert_ne!(time("/srv/zones"), "+0000\n");
+    let said = fix("--unit probe --set TZDIR=/srv/zones");
+    assert!(said.ends_with("rc 0") && !said.contains("local times"), "{said}");
+    machine.ok("needless undo");
+    machine.write("/etc/cron.d/jobs", "644", "12 18 * * * root true\n");
+    let said = fix(&format!("--in /etc/cron.d/jobs --set CRON_TZ={OTHER}"));
+    assert!(caveats(&said)[0].starts_with("The times of the schedule change by +"), "{said}");
+    assert!(said.ends_with("rc 2"), "{said}");
+    let said = fix(&format!("--in /etc/cron.d/jobs --set CRON_TZ={HOME}"));
+    assert!(said.ends_with("rc 0") && !said.contains("times of"), "{said}");
+    let said = fix("--in /etc/cron.d/jobs --set CRON_TZ=Nowhere/City");
+    assert!(said.contains("there is no zone Nowhere/City") && said.ends_with("rc 2"), "{said}");
 }
 
 /// What a session gets of these variables, a line each, as PAM itself reads the file.
