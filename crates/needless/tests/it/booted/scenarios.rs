@@ -8,6 +8,7 @@ mod files;
 mod local_times;
 mod own_environments;
 mod readers;
+mod servers;
 mod sessions;
 mod supervisors;
 mod units;
