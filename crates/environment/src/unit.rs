@@ -39,6 +39,8 @@ const USER: [&str; 7] = [
 pub(crate) struct Unit {
     /// Every setting of the variable, in the order in which systemd applies them; the last counts.
     pub settings: Vec<UnitSetting>,
+    /// Its files with a line `Environment=` that drops what those before it set.
+    pub resets: Vec<String>,
     /// The file that begins it.
     pub fragment: Option<String>,
     /// Files named by `EnvironmentFile=`, the strongest last.
@@ -192,7 +194,10 @@ impl ServiceSays {
                     self.set
                         .extend(value.map(|value| setting(SettingKind::Environment, Some(value))));
                 }
-                UnitDirective::Reset if variable != LIMIT => self.set.clear(),
+                UnitDirective::Reset if variable != LIMIT => {
+                    self.set.clear();
+                    unit.resets.push(file.to_owned());
+                }
                 UnitDirective::Set(name, value, _) if name == variable => {
                     self.set.push(setting(SettingKind::Environment, Some(value)));
                 }

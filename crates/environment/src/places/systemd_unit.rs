@@ -363,21 +363,23 @@ fn by_hand(unit: &Unit, name: &str, variable: &str) -> Option<String> {
     }
 }
 
-/// Our drop-in of the unit `name`, in a directory of units. Where one that several units share sorts after its usual name,
-/// it gets a later name: theirs reach others, too.
+/// Our drop-in of the unit `name`, in a directory of units. Where one that several units share, or one that drops all
+/// settings (`Environment=`), sorts after its usual name, it gets a later name: theirs reach others, too.
 fn drop_in(unit: &Unit, units: &str, name: &str) -> String {
+    fn last(files: Vec<&str>) -> Option<&str> {
+        files.into_iter().filter_map(|file| file.rsplit('/').next()).max()
+    }
     let own = format!("{units}/{name}.d/");
-    let in_drop_in = |setting: &&UnitSetting| {
-        let of_unit = matches!(setting.kind, SettingKind::Environment | SettingKind::Unset);
-        of_unit && setting.file.rsplit('/').nth(1).is_some_and(|dir| dir.ends_with(".d"))
+    let of_unit = |setting: &&UnitSetting| {
+        matches!(setting.kind, SettingKind::Environment | SettingKind::Unset)
     };
-    let last = |of: &dyn Fn(&str) -> bool| {
-        let files = unit.settings.iter().filter(in_drop_in).filter(|setting| of(&setting.file));
-        files.filter_map(|setting| setting.file.rsplit('/').next()).max()
-    };
-    let is_ours = |file: &str| file.strip_prefix(&own).is_some_and(|name| name.ends_with(DROP_IN));
-    let ours = last(&is_ours).unwrap_or(DROP_IN);
-    let file = match last(&|file| !is_ours(file)).filter(|other| *other > ours) {
+    let sets = unit.settings.iter().filter(of_unit).map(|setting| setting.file.as_str());
+    let in_drop_in = |file: &&str| file.rsplit('/').nth(1).is_some_and(|dir| dir.ends_with(".d"));
+    let is_ours = |file: &&str| file.strip_prefix(&own).is_some_and(|name| name.ends_with(DROP_IN));
+    let all = sets.chain(unit.resets.iter().map(String::as_str)).filter(in_drop_in);
+    let (ours, others): (Vec<&str>, Vec<&str>) = all.partition(is_ours);
+    let ours = last(ours).unwrap_or(DROP_IN);
+    let file = match last(others).filter(|other| *other > ours) {
         Some(other) => format!("{}{DROP_IN}", other.trim_end_matches(".conf")),
         None => ours.to_owned(),
     };

@@ -235,7 +235,7 @@ fn fix_names_the_instances_of_a_template() {
 }
 
 /// Drop-ins that others share sort last: ours gets a later name, and reaches one unit.
-const OVERRULED: [Scenario<'static>; 3] = [
+const OVERRULED: [Scenario<'static>; 4] = [
     Scenario {
         name: "foo-bar",
         unit: "ExecStart=/usr/local/bin/probe NAME",
@@ -278,6 +278,18 @@ const OVERRULED: [Scenario<'static>; 3] = [
         ],
         truth: Some("UTC"),
         place: ("/etc/systemd/system/NAME.service.d/zzzzz-needless.conf", "high"),
+        ..UNIT
+    },
+    // It sets nothing, and drops what is set before it.
+    Scenario {
+        name: "emptied",
+        unit: "Environment=TZ=UTC\nExecStart=/usr/local/bin/probe NAME",
+        files: &[(
+            "/etc/systemd/system/NAME.service.d/zzz-none.conf",
+            "644",
+            "[Service]\nEnvironment=\n",
+        )],
+        place: ("/etc/systemd/system/NAME.service.d/zzz-nonezz-needless.conf", "high"),
         ..UNIT
     },
 ];
