@@ -170,9 +170,10 @@ fn variables(place: &Place, texts: &Texts<'_>, new: &str) -> Option<Vec<String>>
             let [before, after, now, then] = [texts.before, texts.after, texts.now, new]
                 .map(|text| place.find(text, &name, part).pop().map(|last| last.value));
             is_ours |= before != after;
-            let is_right =
-                if before == after { now == then } else { now == after && then == before };
-            is_right.then_some(())?;
+            // Without a name it is the only one there is, and others may have added a second one.
+            let is_same = before == after || (own.is_some() && part.is_none());
+            let is_back = before != after && now == after && then == before;
+            (is_back || is_same && now == then).then_some(())?;
         }
         ours.extend(is_ours.then_some(name));
     }
@@ -243,6 +244,18 @@ mod tests {
         ] {
             assert_eq!(taken(path, before, &after, &now).as_deref(), Some(then), "{now}");
         }
+    }
+
+    /// The only service of a file is named, and somebody adds a second one.
+    #[test]
+    fn a_part_is_found_by_its_name_where_there_are_more_now() {
+        let before = "services:\n  a:\n    image: x\n";
+        let after = "services:\n  a:\n    environment:\n      TZ: UTC\n    image: x\n";
+        let more = "  b:\n    image: y\n";
+        let now = format!("{after}{more}");
+        let texts = Texts { before, after, now: &now, part: Some("a") };
+        let out = take_out("/srv/compose.yaml", &texts).map(|out| out.text);
+        assert_eq!(out, Some(format!("{before}{more}")));
     }
 
     #[test]
