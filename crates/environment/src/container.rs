@@ -6,6 +6,7 @@ use crate::running::run;
 use crate::sources::AS_WRITTEN;
 use crate::start_path::StartPath;
 use crate::started_by::StartedBy;
+use crate::surrounding_unit::named_by_systemd;
 use crate::unit;
 use crate::unit_assignments::{WayEffect, way_assignments};
 use needless_host::{ProcInfo, Root, Service, ServiceKind};
@@ -134,6 +135,7 @@ pub(crate) fn started_by(
     let unit = watcher.map(|info| Service::of_cgroup(&info.cgroup, info.exe.as_deref()));
     let unit = unit.filter(|unit| unit.kind == ServiceKind::Unit).map(|unit| unit.name);
     let unit = unit.filter(|name| name.ends_with(".service"));
+    let unit = watcher.zip(unit).map(|(info, name)| named_by_systemd(&info.cgroup, &name));
     StartedBy::Container { label, podman, unit }
 }
 

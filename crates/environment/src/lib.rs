@@ -75,7 +75,7 @@ pub use request::{
     Modules, Request, Subject, check_variable, origin_of_process, origin_of_stopped_unit, resolve,
     resolve_for_image,
 };
-pub use running::{main_process, main_process_of, service_name, state_dir};
+pub use running::{main_process, main_process_of, service_name, state_dir, unit_of_service};
 pub use snippet::{SNIPPETS, SnippetFormat, snippet, snippet_format};
 pub use together::{by_restart, in_one};
 pub use trace_run::trace_run;

@@ -91,6 +91,13 @@ pub fn service_name(unit: &str) -> Result<String, EnvironmentError> {
     Err(format!("{unit} runs no program that gets variables: name {what}").into())
 }
 
+/// The running unit that is shown as the service `name`: with what systemd escapes in it (`\x2d`).
+pub fn unit_of_service(name: &str) -> String {
+    let group = find_unit(name).ok();
+    let own = group.as_deref().and_then(Path::file_name).and_then(|own| own.to_str());
+    own.unwrap_or(name).to_owned()
+}
+
 /// What systemd says of a property of a unit (`user`: of the caller's own systemd); empty where it cannot be asked.
 pub(crate) fn property(unit: &str, user: bool, name: &str) -> String {
     let whose = if user { "--user" } else { "--system" };

@@ -339,8 +339,9 @@ fn short(flag: &str, letter: char) -> bool {
 }
 
 fn unit(me: &ProcInfo, above: &[ProcInfo], service: &Service) -> Option<StartedBy> {
+    let name = crate::surrounding_unit::named_by_systemd(&me.cgroup, &service.name);
     match service.kind {
-        ServiceKind::Unit if service.name.ends_with(".service") => {
+        ServiceKind::Unit if name.ends_with(".service") => {
             let how = if me.marks.get("SYSTEMD_EXEC_PID") == Some(&me.own_pid.to_string())
                 || is_worker(me, above)
             {
@@ -352,10 +353,9 @@ fn unit(me: &ProcInfo, above: &[ProcInfo], service: &Service) -> Option<StartedB
             } else {
                 Started::Rebuilt
             };
-            Some(StartedBy::Unit { name: service.name.clone(), how })
+            Some(StartedBy::Unit { name, how })
         }
         ServiceKind::UserUnit => {
-            let name = service.name.split(' ').next_back()?.to_owned();
             name.ends_with(".service").then_some(StartedBy::UserUnit { name, uid: me.uid })
         }
         _ => None,

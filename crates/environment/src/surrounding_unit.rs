@@ -3,7 +3,7 @@
 
 use crate::started_by::StartedBy;
 use crate::unit;
-use needless_host::{ProcInfo, Root};
+use needless_host::{ProcInfo, Root, Service};
 use needless_model::{Assignment, Visibility};
 
 /// The settings of the unit around the last process of `chain`, which was started by `channel`.
@@ -43,6 +43,14 @@ fn unit_of(cgroup: &str) -> Option<&str> {
     units.next()
 }
 
+/// The name of the unit in the text of /proc/PID/cgroup that is shown as the service `shown`: of a user's unit without the
+/// user's, and with what systemd escapes (`\x2d`).
+pub(crate) fn named_by_systemd(cgroup: &str, shown: &str) -> String {
+    let shown = shown.rsplit(' ').next().unwrap_or(shown);
+    let mut parts = cgroup.split(['/', '\n']).rev();
+    parts.find(|part| Service::of_path(part, None).name == shown).unwrap_or(shown).to_owned()
+}
+
 /// Whether a variable that a unit gives its main process reaches a process started by `channel`.
 fn through(started_by: &StartedBy, variable: &str, unit: &str) -> Visibility {
     let no = |who: &str| Visibility::No(format!("{unit} has it, and {who}"));
@@ -65,5 +73,28 @@ fn through(started_by: &StartedBy, variable: &str, unit: &str) -> Visibility {
             Visibility::Perhaps(format!("if PassEnv names {unit}'s variable"))
         }
         _ => Visibility::Perhaps(format!("if no program between {unit} and it changed it")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_unit_keeps_what_systemd_escapes() {
+        for (path, name) in [
+            (r"/system.slice/system-web.slice/web@a\x2db.service", r"web@a\x2db.service"),
+            (
+                r"/user.slice/user-1.slice/user@1.service/app.slice/a\x2db.service/x",
+                r"a\x2db.service",
+            ),
+            ("/system.slice/web@a-b.service", "web@a-b.service"),
+        ] {
+            let cgroup = format!("1:name=systemd:/\n0::{path}\n");
+            let shown = Service::of_cgroup(&cgroup, Some("web")).name;
+            assert_eq!(named_by_systemd(&cgroup, &shown), name, "{shown}");
+        }
+        // As it is in a container, where the path is not seen.
+        assert_eq!(named_by_systemd("0::/\n", "a.service"), "a.service");
     }
 }

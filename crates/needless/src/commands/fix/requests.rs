@@ -278,7 +278,7 @@ fn unit_of(service: &str) -> Subject {
         Some((uid, unit)) => Subject::Gone(format!(
             "{unit} is a unit of user {uid}'s own systemd: run this as that user"
         )),
-        None => Subject::Unit(service.to_owned()),
+        None => Subject::Unit(environment::unit_of_service(service)),
     }
 }
 

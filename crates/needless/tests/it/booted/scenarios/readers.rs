@@ -3,6 +3,7 @@
 
 use crate::booted::machine::Machine;
 use crate::booted::scenario::*;
+use crate::booted::unit_reports::forged;
 
 /// What `fix` prints, with its exit status as the last line; it must be 0.
 fn fixed(machine: &Machine, options: &str) -> String {
@@ -229,6 +230,18 @@ fn fix_names_the_instances_of_a_template() {
     has(&said, &["restarted: systemctl restart web@a.service", "in force: "]);
     assert_eq!(is(&machine, "web@a", "TZ").as_deref(), ZONE_HERE);
     machine.ok("needless undo; systemctl stop web@a");
+    // A name with a character that systemd escapes.
+    let escaped = r"'web@a\x2db'";
+    machine.ok(&format!("systemctl start {escaped}"));
+    let findings = [("tz-unset", "TZ", "America/New_York", false)];
+    let report = forged("999999", &findings).replace("probe.service", "web@a-b.service");
+    machine.write("/run/r.json", "644", &report);
+    has(&fixed(&machine, "/run/r.json"), &[r"  reaches  one unit: web@a\x2db.service"]);
+    machine.ok("needless undo");
+    let said = fixed(&machine, &format!("--unit {escaped} --set TZ=Asia/Tokyo --restart"));
+    has(&said, &[r"  reaches  one unit: web@a\x2db.service", "in force: "]);
+    assert_eq!(is(&machine, escaped, "TZ").as_deref(), ZONE_HERE);
+    machine.ok(&format!("needless undo; systemctl stop {escaped}"));
     let said = fixed(&machine, "--unit web@ --set TZ=Asia/Tokyo");
     has(&said, &["  reaches  every instance of web@.service\n"]);
     assert!(!said.contains("  restart  "), "{said}");
