@@ -48,7 +48,7 @@ fn is_given(chain: &[ProcInfo], main: u32, namespace: u64) -> bool {
 
 /// The process that decides about a variable of a unit, or of a process: its main one, or where that only starts others, or
 /// forks to work, one of these that has another value than the unit can give it.
-pub(crate) fn deciding(unit: Option<&str>, main: u32, variable: &str) -> u32 {
+pub fn deciding(unit: Option<&str>, main: u32, variable: &str) -> u32 {
     deciding_of(&family(unit, main, variable), main)
 }
 

@@ -58,6 +58,7 @@ pub use activation::{Activation, Supervisor};
 pub use book::book_page;
 pub use disk::{Disk, ExistingFile, FileAttributes};
 pub use error::EnvironmentError;
+pub use family::deciding;
 pub use fix::{Plan, overruled, plan};
 pub use hand_line::{HandLine, VALUE};
 pub use in_force::{Calls, Expected, Seen};

@@ -20,7 +20,10 @@ pub(crate) fn origin(args: &OriginArgs, context: &Context) -> Result<Exit> {
         None => (args.unit.as_ref(), false),
     };
     let pid = match unit {
-        Some(unit) => environment::main_process_of(unit, user),
+        // As `fix` does: where a main process only forks to work, its worker has the variable.
+        Some(unit) => environment::main_process_of(unit, user).map(|main| {
+            environment::deciding((!user).then_some(unit.as_str()), main, &args.variable)
+        }),
         None => args.pid,
     };
     let origin = match pid {

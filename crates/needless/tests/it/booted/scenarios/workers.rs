@@ -1,6 +1,7 @@
 //! Units whose work is done by other processes than the main one, or that set the variable themselves: all processes
 //! decide, and a place above the point where the variable is set is not tried.
 
+use crate::booted::machine::Machine;
 use crate::booted::scenario::*;
 
 const SCRIPT: &str = "/usr/local/bin/NAME-start";
@@ -11,6 +12,22 @@ fn fix_looks_at_every_process_of_a_unit() {
     let Some(machine) = machine("") else { return };
     machine.ok("useradd -m -s /bin/bash bob");
     hold(&machine, &UNITS);
+    origin_of_a_unit_is_about_the_worker(&machine);
+}
+
+/// The main process shows nothing of what its worker has set: `origin` and `fix` have one answer.
+fn origin_of_a_unit_is_about_the_worker(machine: &Machine) {
+    let program = "#!/usr/bin/perl\nfork or do { $ENV{TZ} = 'Asia/Seoul'; open F, '>/run/is-set' };\nsleep 1000;\n";
+    machine.write("/usr/local/bin/forks", "755", program);
+    let unit = "[Service]\nExecStart=/usr/local/bin/forks\n";
+    machine.write("/etc/systemd/system/forks.service", "644", unit);
+    machine.ok("systemctl daemon-reload; systemctl start forks
+         until [ -e /run/is-set ]; do sleep 0.05; done");
+    let told = flat(&machine.ok("needless origin TZ --unit forks"));
+    assert!(told.starts_with("TZ is Asia/Seoul in perl["), "{told}");
+    assert!(told.contains("sure low"), "{told}");
+    let said = machine.all("needless fix --unit forks --set TZ=Asia/Tokyo --yes --times-change");
+    assert!(said.contains("sets it itself") && said.ends_with("rc 2"), "{said}");
 }
 
 const UNITS: [Scenario<'static>; 8] = [
