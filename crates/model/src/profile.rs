@@ -154,11 +154,17 @@ impl Totals {
         let sum = |part: fn(&Process) -> Option<u64>| {
             processes.clone().filter_map(part).reduce(|a, b| a + b)
         };
-        Totals {
-            cpu_user_ns: sum(|p| p.cpu_user_ns),
-            cpu_sys_ns: sum(|p| p.cpu_sys_ns),
-            ..Totals::default()
+        let (mut user, mut system) = (sum(|p| p.cpu_user_ns), sum(|p| p.cpu_sys_ns));
+        // Of short processes only the sum is known: they are taken to divide as the others do.
+        if let (Some(user), Some(system), Some(all)) = (&mut user, &mut system, sum(|p| p.cpu_ns)) {
+            let known = u128::from(*user + *system);
+            let rest = all.saturating_sub(*user + *system);
+            if known > 0 {
+                let part = (u128::from(rest) * u128::from(*user) / known) as u64;
+                (*user, *system) = (*user + part, *system + rest - part);
+            }
         }
+        Totals { cpu_user_ns: user, cpu_sys_ns: system, ..Totals::default() }
     }
 }
 

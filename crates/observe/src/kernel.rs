@@ -4,7 +4,7 @@ use crate::rights::{self, Rights};
 use crate::run::{Captured, Failure, ObserveOptions, complete};
 use needless_ebpf::{Scope, Session, SessionError};
 use needless_launch::{Launch, LaunchError, Original, Prepared, Watch, supervise};
-use needless_model::status;
+use needless_model::{Profile, status};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -52,9 +52,7 @@ pub(crate) fn run(launch: &Launch, options: &ObserveOptions) -> Result<Captured,
     let observed = observing.session.finish();
     let mut profile = complete(observed.profile, &observed.stacks, observed.roots, options.rights)?;
     rights::note(observing.given_up, &mut profile.notes);
-    let (user, system) = ended.cpu_ns;
-    profile.totals.cpu_user_ns = Some(user);
-    profile.totals.cpu_sys_ns = Some(system);
+    add_unwaited(&mut profile, ended.cpu_ns);
     if ended.early {
         profile.notes.push(
             "The report was requested before the last process had ended: it covers the time until then."
@@ -62,6 +60,21 @@ pub(crate) fn run(launch: &Launch, options: &ObserveOptions) -> Result<Captured,
         );
     }
     Ok(Captured { profile, exit: ended.exit })
+}
+
+/// Stores the CPU time of a command and of all that it waited for, with that of processes for which nobody waited, as
+/// daemons: so the whole is never less than its parts.
+fn add_unwaited(profile: &mut Profile, (user, system): (u64, u64)) {
+    let all: u64 = profile.processes.iter().filter_map(|process| process.cpu_ns).sum();
+    let unwaited = all.saturating_sub(user + system);
+    // How it divides is known best of the processes themselves.
+    let known = profile.totals.cpu_user_ns.zip(profile.totals.cpu_sys_ns);
+    let (of_user, of_system) = known.filter(|(u, s)| u + s > 0).unwrap_or((user, system));
+    let part =
+        u128::from(unwaited) * u128::from(of_user) / u128::from((of_user + of_system).max(1));
+    let part = part as u64;
+    profile.totals.cpu_user_ns = Some(user + part);
+    profile.totals.cpu_sys_ns = Some(system + unwaited - part);
 }
 
 pub(crate) fn for_session(options: &ObserveOptions) -> needless_ebpf::SessionOptions {
@@ -102,5 +115,25 @@ impl Watch for Observing {
 
     fn is_ours(&self, pid: u32) -> bool {
         self.session.observes(pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use needless_model::{Process, Spawn};
+
+    #[test]
+    fn issue_42_the_whole_has_what_nobody_waited_for() {
+        let mut profile = Profile::default();
+        let daemon = Process { cpu_ns: Some(900), ..Process::new(7, None, Spawn::Fork) };
+        let shell = Process { cpu_ns: Some(100), ..Process::new(6, None, Spawn::Exec) };
+        profile.processes = vec![shell, daemon];
+        (profile.totals.cpu_user_ns, profile.totals.cpu_sys_ns) = (Some(200), Some(600));
+        add_unwaited(&mut profile, (60, 40));
+        let totals = profile.totals;
+        assert_eq!((totals.cpu_user_ns, totals.cpu_sys_ns), (Some(60 + 225), Some(40 + 675)));
+        add_unwaited(&mut profile, (700, 500));
+        assert_eq!(profile.totals.cpu_ns(), Some(1200), "what the kernel summed up is more");
     }
 }

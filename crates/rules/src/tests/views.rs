@@ -141,3 +141,21 @@ fn each_service_is_judged_as_if_it_were_observed_alone() {
         assert_eq!(account.lines, alone.account.lines);
     }
 }
+
+/// Of short processes the kernel tells only the sum.
+#[test]
+fn issue_42_the_time_of_the_whole_is_that_of_its_processes() {
+    let process = |pid, cpu, parts: Option<(u64, u64)>| Process {
+        cpu_ns: Some(cpu),
+        cpu_user_ns: parts.map(|(user, _)| user),
+        cpu_sys_ns: parts.map(|(_, system)| system),
+        ..Process::new(pid, None, Spawn::Exec)
+    };
+    let of = |all: &[Process]| {
+        let totals = Totals::of(all.iter(), std::iter::empty());
+        (totals.cpu_user_ns, totals.cpu_sys_ns)
+    };
+    let (long, short) = (process(1, 300, Some((100, 200))), process(2, 60, None));
+    assert_eq!(of(&[long, short.clone()]), (Some(120), Some(240)));
+    assert_eq!(of(&[short]), (None, None), "nobody knows how it divides");
+}
