@@ -164,10 +164,36 @@ pub struct Traced {
 /// See [`TraceError`]; also returned in the other process.
 pub fn run(launch: Launch, options: &TraceOptions) -> Result<Traced, TraceError> {
     let original = Original::record_and_block().map_err(blocked)?;
+    let possible = Possible::of(options);
+    let options = &possible.options;
     let prepared = tracer::prepare(&launch, options, original)?;
     let (supervisor, command, roster) = channel::split(prepared, original, !options.all)?;
     tracer::trace(command, options, original, Some((&supervisor, roster)))
+        .map(|traced| possible.note(traced))
         .inspect_err(|_| supervisor.give_up(original))
+}
+
+/// The options, as far as the seccomp filter lets us that this process has.
+struct Possible {
+    options: TraceOptions,
+    forbidden: bool,
+}
+
+impl Possible {
+    fn of(options: &TraceOptions) -> Possible {
+        let forbidden = !options.all && untraced::forbids_filters();
+        Possible {
+            options: TraceOptions { all: options.all || forbidden, ..options.clone() },
+            forbidden,
+        }
+    }
+
+    /// Says what was done instead.
+    fn note(&self, mut traced: Traced) -> Traced {
+        let note = "the seccomp filter under which needless was started (of a container, a service or a sandbox) allows no other: every call stops, as with --all";
+        traced.profile.notes.extend(self.forbidden.then(|| note.to_owned()));
+        traced
+    }
 }
 
 /// Runs a command without the split: if this process is killed, so is the command, unless every call stops
@@ -181,10 +207,13 @@ pub fn trace(launch: Launch, options: &TraceOptions) -> Result<Traced, TraceErro
     std::thread::scope(|scope| {
         let tracer = scope.spawn(|| {
             let original = Original::record_and_block().map_err(blocked)?;
+            let possible = Possible::of(options);
+            let options = &possible.options;
             let prepared = tracer::prepare(&launch, options, original)?;
             let pid = prepared.fork(None)?;
             original.restore_mask();
-            tracer::trace(prepared.held(pid), options, original, None)
+            let traced = tracer::trace(prepared.held(pid), options, original, None)?;
+            Ok(possible.note(traced))
         });
         tracer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

@@ -88,6 +88,28 @@ pub(crate) fn inherited_filter() -> bool {
     status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"))
 }
 
+/// Whether a filter that this process has forbids the command to install ours. A child asks: a filter may end who asks.
+pub(crate) fn forbids_filters() -> bool {
+    const SECCOMP_SET_MODE_FILTER: libc::c_int = 1;
+    if !inherited_filter() {
+        return false;
+    }
+    // SAFETY: the child makes two system calls and nothing else. The first has no program to read: the kernel answers
+    // EFAULT and installs nothing (seccomp(2)). __errno_location returns the address of the child's own errno.
+    let child = unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let none = std::ptr::null::<libc::sock_fprog>();
+            libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, none);
+            libc::_exit(i32::from(*libc::__errno_location() != libc::EFAULT));
+        }
+        child
+    };
+    let child = nix::unistd::Pid::from_raw(child);
+    let asked = || nix::sys::wait::waitpid(child, None);
+    child.as_raw() > 0 && asked() != Ok(nix::sys::wait::WaitStatus::Exited(child, 0))
+}
+
 /// Whether another filter looks at a process, by the text of its proc_pid_status(5), where `ours` filters are ours. Before Linux 5.9 it has no number of them.
 pub(crate) fn other_filter_in(status: &str, ours: u32) -> bool {
     let field = |name: &str| -> Option<u32> {

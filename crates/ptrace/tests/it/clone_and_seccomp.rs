@@ -128,6 +128,20 @@ fn a_filter_that_was_there_before_is_noted() {
     }
 }
 
+/// As in a container whose profile allows no filters: every call stops instead.
+#[test]
+fn issue_42_where_no_filter_may_be_installed_every_call_is_counted() {
+    let Some(program) = testee("own_filter") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report");
+    let mut words = vec![OsStr::new("no-filter"), OsStr::new(RUN), OsStr::new("-o")];
+    words.extend([report.as_os_str(), program.as_os_str(), OsStr::new("exact-allow")]);
+    let status = command(&program, folder.path()).args(words).status().unwrap();
+    let text = std::fs::read_to_string(&report).unwrap_or_default();
+    assert!(text.contains("as with --all"), "{status:?}: {text}");
+    assert!(text.contains("\tbrk\tok\t"), "{text}");
+}
+
 #[test]
 fn a_program_that_does_not_get_its_strict_mode_is_named() {
     let Some(program) = testee("own_filter") else { return };
