@@ -93,7 +93,7 @@ const COLUMNS: [Column; 19] = [
     column(
         "fate",
         Value::Word(|r| r.fate.word()),
-        "needed, needless, perhaps (needless at most: the cause was not found), not explained; applied: a row without calls, `needless fix` on the host changed that variable for the service and had not taken it back when the window ended.",
+        "needed, needless, perhaps (needless at most: the cause was not found), not explained, not judged; applied: a row without calls, `needless fix` on the host changed that variable for the service and had not taken it back when the window ended.",
     ),
     column(
         "cause",

@@ -5,7 +5,7 @@
 //! account of a report (`tests/it/sums.rs`). What finds no room among the rows is added to a row without a name.
 
 use needless_model::{ProcId, Process, Profile, Stage};
-use needless_rules::{Account, Claim};
+use needless_rules::{Account, Claim, Fate as Became};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub const MOST_ROWS: usize = 500;
 /// What became of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// Nothing is known against them.
+    /// They are known to be needed.
     #[default]
     Needed,
     /// A rule says that they could go, and why.
@@ -24,6 +24,8 @@ pub enum Fate {
     Perhaps,
     /// They failed or got no new answer, and no rule explains it.
     NotExplained,
+    /// No rule looked at them.
+    NotJudged,
     /// No calls: `needless fix` changed the variable for the service, and has not taken it back.
     Applied,
 }
@@ -36,6 +38,7 @@ impl Fate {
             Fate::Needless => "needless",
             Fate::Perhaps => "perhaps",
             Fate::NotExplained => "not explained",
+            Fate::NotJudged => "not judged",
             Fate::Applied => "applied",
         }
     }
@@ -123,9 +126,10 @@ impl Rows {
                 let calls = signed(share.calls);
                 let mut sums =
                     Measures { calls, failed: failed(row, calls), ..Measures::default() };
-                let about = match share.claim {
-                    None => Dimensions { fate: Fate::NotExplained, ..about },
-                    Some(at) => {
+                let about = match share.fate {
+                    Became::Unexplained => Dimensions { fate: Fate::NotExplained, ..about },
+                    Became::Unjudged => Dimensions { fate: Fate::NotJudged, ..about },
+                    Became::Needless(at) => {
                         let (claim, so_far) = (&account.claims[at], &mut counted[at]);
                         let before = time_of(claim, *so_far);
                         *so_far += share.calls;

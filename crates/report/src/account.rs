@@ -1,9 +1,10 @@
-//! The account of a report in words: how many calls were needed, needless and not explained, what
-//! they cost, and which are not explained.
+//! The account of a report in words: how many calls were needed, needless, not explained and not judged, what they
+//! cost, and which are not explained.
 
 use crate::document::{ReportFinding, ReportUnexplained, SourceKind};
 use crate::overview::{Precision, part};
 use crate::text::{count, duration, escape, number};
+use crate::unjudged;
 use crate::{Report, time};
 use needless_model::{Errno, Query};
 use needless_rules::{Amount, Priced, Unexplained};
@@ -80,6 +81,14 @@ pub(crate) fn parts(report: &Report<'_>) -> Vec<(&'static str, String)> {
         parts.push(("perhaps", most + ": they may have another cause"));
     }
     parts.push(("not explained", amount(report, account.unexplained.into(), precision)));
+    if account.unjudged.calls > 0 {
+        let most = unjudged::kinds(report);
+        parts.push((
+            "not judged",
+            amount(report, account.unjudged.into(), precision) + ": " + &most,
+        ));
+    }
+    parts.extend(unjudged::uncounted(report).map(|text| ("not counted", text)));
     parts
 }
 
@@ -99,7 +108,7 @@ pub(crate) fn in_short(report: &Report<'_>) -> String {
         let more = format!("; perhaps {} more", number(uncertain.calls));
         text += &with_time(more, uncertain, Precision::AtMost);
     }
-    text + &not_explained(report)
+    text + &not_explained(report) + &unjudged::beside_findings(report)
 }
 
 /// `, 1,141 of them failed lgetxattr calls (ENODATA)`: of the calls that are not explained, the first kind that is worth a
@@ -195,8 +204,8 @@ fn in_a_line(line: &ReportUnexplained, estimated: bool) -> String {
     if let Some(us) = line.kernel_us {
         text += &format!("; {}{}", Precision::of(estimated).words(), duration(us.0));
     }
-    if let Some(site) = &line.site {
-        text += &format!("; from {}", escape(site));
+    if let Some(from) = unjudged::from(&line.site, line.site_samples.zip(line.samples)) {
+        text += &format!("; {from}");
     }
     text
 }

@@ -4,7 +4,7 @@ use crate::document::{PartKind, ReportPart};
 use crate::json::Micros;
 use crate::stacks::{Weight, shares};
 use needless_model::{CallSite, Profile, Row};
-use needless_rules::Account;
+use needless_rules::{Account, Fate};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -16,12 +16,14 @@ const OTHERS: usize = 40;
 /// What became of calls.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
-    /// Nothing is known against them.
+    /// They are known to be needed.
     Needed,
     /// This rule says that they are needless.
     Needless(String),
     /// They failed or got no new answer, and no rule explains it.
     Unexplained,
+    /// No rule looked at them.
+    Unjudged,
 }
 
 /// Where calls come from, from the outside to the inside; `None` where it is not known, or where calls of several
@@ -40,9 +42,10 @@ type Sums = BTreeMap<(Origin, Cause), Weight>;
 pub(crate) fn breakdown(profile: &Profile, account: &Account) -> Vec<ReportPart> {
     let mut fates: Vec<Vec<(Cause, u64)>> = vec![Vec::new(); profile.rows.len()];
     for share in &account.shares {
-        let cause = match share.claim {
-            Some(at) => Cause::Needless(account.claims[at].rule.to_string()),
-            None => Cause::Unexplained,
+        let cause = match share.fate {
+            Fate::Needless(at) => Cause::Needless(account.claims[at].rule.to_string()),
+            Fate::Unexplained => Cause::Unexplained,
+            Fate::Unjudged => Cause::Unjudged,
         };
         fates[share.row].push((cause, share.calls));
     }
@@ -82,6 +85,7 @@ fn part(((origin, cause), weight): ((Origin, Cause), Weight)) -> ReportPart {
         Cause::Needed => (PartKind::Needed, None),
         Cause::Needless(rule) => (PartKind::Needless, Some(rule)),
         Cause::Unexplained => (PartKind::Unexplained, None),
+        Cause::Unjudged => (PartKind::Unjudged, None),
     };
     let kernel_us = (weight.kernel_ns > 0).then_some(Micros(weight.kernel_ns));
     ReportPart { service, program, site, call, kind, rule, calls: weight.calls, kernel_us }

@@ -48,7 +48,7 @@ pub struct ReportDocument {
     pub(crate) window_s: Option<Seconds>,
     /// Sums over all processes.
     pub(crate) totals: ReportTotals,
-    /// Every call that was counted: needed, needless or not explained.
+    /// Every call that was counted: needed, needless, not explained or not judged.
     #[serde(default)]
     #[schemars(!default)]
     pub(crate) account: ReportAccount,
@@ -77,6 +77,10 @@ pub struct ReportDocument {
     #[serde(default)]
     #[schemars(!default)]
     pub(crate) connections: u64,
+    /// CPU time in the kernel, seconds, that the counted calls do not explain, where not every call was counted and that is
+    /// most of the kernel's time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uncounted_kernel_s: Option<Seconds>,
     /// Of `started`, the program that most of them ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) most_started: Option<ReportMost>,

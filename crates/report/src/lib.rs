@@ -33,6 +33,7 @@ mod summary;
 mod table;
 mod text;
 mod time;
+mod unjudged;
 mod window_text;
 mod windows;
 

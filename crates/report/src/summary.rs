@@ -4,7 +4,7 @@ use crate::document::{
     FindingSum, ReportDocument, ReportFinding, ReportProcess, ReportSuppressed, SafetyLevel,
 };
 use crate::text::{count, escape, list, number, shell_word};
-use crate::{Report, account, time, window_text};
+use crate::{Report, account, time, unjudged, window_text};
 use needless_model::{Change, Fact, Loss};
 
 /// What was seen. The counts come first: they are added if the sentence of the rule does not begin with them.
@@ -172,14 +172,6 @@ pub(crate) fn selection(document: &ReportDocument) -> Option<(&'static str, Stri
     }
 }
 
-/// `nothing needless found`, or that no rule was checked.
-pub(crate) fn nothing_found(report: &Report<'_>) -> &'static str {
-    match &report.document.checked {
-        Some(chosen) if chosen.rules == 0 => "none of the chosen rules could be checked",
-        _ => "nothing needless found",
-    }
-}
-
 /// The findings below the threshold, if there are any.
 pub(crate) fn below(document: &ReportDocument) -> Option<String> {
     let FindingSum { findings, calls } = document.below_threshold;
@@ -216,9 +208,8 @@ pub(crate) fn summary(report: &Report<'_>) -> String {
     let found = match document.findings.len() as u64 {
         _ if window => window_text::found(report),
         0 => format!(
-            "{} in {}{}{}{}",
-            nothing_found(report),
-            account::calls(report),
+            "{}{}{}{}",
+            unjudged::nothing_in_calls(report),
             account::not_explained(report),
             account::most_not_explained(report),
             time::many_started(document)

@@ -1,7 +1,7 @@
 //! Reports of a window over many processes (`attach`, `host`): its length, rates per second, processes and services.
 
 use crate::text::{count, duration, number};
-use crate::{Report, account, summary};
+use crate::{Report, account, time, unjudged};
 
 /// `497 per second`: `n` in a window of `length` nanoseconds. Never rounded up.
 pub(crate) fn rate(n: u64, length: u64) -> String {
@@ -53,10 +53,14 @@ pub(crate) fn found(report: &Report<'_>) -> String {
         Some(ns) => format!("in {}: {processes}", duration(ns)),
         None => format!("in {processes}"),
     };
+    let (calls, started) = (account::calls(report), time::many_started(report.document));
     if findings.is_empty() {
-        let (calls, more) = (account::calls(report), account::not_explained(report));
-        return format!("{} {within}, {calls}{more}", summary::nothing_found(report));
+        let more = account::not_explained(report) + &started;
+        if report.document.account.is_mostly_unjudged() {
+            return format!("{calls} {within}, {}{more}", unjudged::most(report));
+        }
+        return format!("{} {within}, {calls}{more}", unjudged::nothing_found(report));
     }
     let found = count(findings.len() as u64, "finding", "findings");
-    format!("{found} {within}, {}", account::in_short(report))
+    format!("{found} {within}, {}{started}", account::in_short(report))
 }

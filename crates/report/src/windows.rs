@@ -25,6 +25,7 @@ pub(crate) struct Window {
     pub(crate) calls: u64,
     pub(crate) needed: u64,
     pub(crate) unexplained: u64,
+    pub(crate) unjudged: u64,
     pub(crate) needless: Part,
     /// Those of findings whose cause was not looked up.
     pub(crate) perhaps: Part,
@@ -101,6 +102,7 @@ impl Timeline {
             "needless",
             "perhaps",
             "not explained",
+            "not judged",
         ];
         let columns = heads.iter().map(|name| ((*name).to_owned(), *name != "window"));
         let row = |name: &str, windows: &[Window]| {
@@ -116,6 +118,7 @@ impl Timeline {
                 number(sum(|window| window.needless.calls)),
                 number(sum(|window| window.perhaps.calls)),
                 number(sum(|window| window.unexplained)),
+                number(sum(|window| window.unjudged)),
             ]
         };
         let each =
@@ -154,6 +157,7 @@ fn window(name: &str, report: &ReportDocument) -> Result<Window, String> {
         calls: account.calls,
         needed: account.needed(),
         unexplained: account.unexplained.calls,
+        unjudged: account.unjudged.calls,
         needless: Part::of(account.certain().calls, by_rule(false)),
         perhaps: Part::of(account.uncertain().calls, by_rule(true)),
         is_complete: report.is_whole(),

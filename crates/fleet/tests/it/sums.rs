@@ -18,18 +18,19 @@ fn sum(rows: &Rows, of: impl Fn(&Dimensions, &Measures) -> i64) -> u64 {
 }
 
 /// The numbers of an account, and the same of rows.
-fn numbers(account: &Account) -> [u64; 5] {
-    let Account { calls, failed, needless, uncertain, unexplained, .. } = account;
-    [*calls, *failed, needless.calls, uncertain.calls, unexplained.calls]
+fn numbers(account: &Account) -> [u64; 6] {
+    let Account { calls, failed, needless, uncertain, unexplained, unjudged, .. } = account;
+    [*calls, *failed, needless.calls, uncertain.calls, unexplained.calls, unjudged.calls]
 }
 
-fn numbers_of(rows: &Rows) -> [u64; 5] {
+fn numbers_of(rows: &Rows) -> [u64; 6] {
     [
         sum(rows, |_, sums| sums.calls),
         sum(rows, |_, sums| sums.failed),
         sum(rows, |_, sums| sums.needless),
         sum(rows, |row, sums| if row.fate == Fate::Perhaps { sums.needless } else { 0 }),
         sum(rows, |row, sums| if row.fate == Fate::NotExplained { sums.calls } else { 0 }),
+        sum(rows, |row, sums| if row.fate == Fate::NotJudged { sums.calls } else { 0 }),
     ]
 }
 

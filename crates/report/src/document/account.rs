@@ -1,10 +1,11 @@
 //! What became of every call, what programs waited for, and who used the CPU.
 
 use crate::json::{Micros, Seconds, mirror};
+use needless_rules::{Amount, Busy, Unjudged};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The calls that were counted, divided: `needed`, `needless` and `unexplained` add up to `calls`.
+/// The calls that were counted, divided: `needed`, `needless`, `unexplained` and `unjudged` add up to `calls`.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Account")]
 pub(crate) struct ReportAccount {
@@ -12,7 +13,7 @@ pub(crate) struct ReportAccount {
     pub(crate) calls: u64,
     /// Calls that failed.
     pub(crate) failed: u64,
-    /// Calls against which nothing is known.
+    /// Calls that are known to be needed: a rule looked at them, or each program makes such calls.
     pub(crate) needed: u64,
     /// Calls that findings name, also findings that are below the threshold, suppressed or not wanted.
     pub(crate) needless: ReportAmount,
@@ -22,11 +23,84 @@ pub(crate) struct ReportAccount {
     pub(crate) uncertain: ReportAmount,
     /// Calls that failed or got no new answer, and that no rule explains.
     pub(crate) unexplained: ReportAmount,
+    /// Calls at which no rule looked.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub(crate) unjudged: ReportAmount,
     /// Whether the times are the cost of such calls on this machine, at least in part, and not a
     /// measurement of these calls.
     pub(crate) estimated: bool,
     /// The unexplained calls by program, call and reason, most expensive first.
     pub(crate) lines: Vec<ReportUnexplained>,
+    /// The calls that are not judged by kind, most frequent first.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub(crate) unjudged_kinds: Vec<ReportUnjudged>,
+    /// The process with most CPU time, where it used a fifth of a processor or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) busy: Option<ReportBusy>,
+}
+
+/// Calls of one name at which no rule looked.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Unjudged")]
+pub(crate) struct ReportUnjudged {
+    /// The kernel's name of the call.
+    pub(crate) call: String,
+    /// How many.
+    pub(crate) calls: u64,
+    /// Microseconds in the kernel, where known.
+    pub(crate) kernel_us: Option<Micros>,
+    /// The program that made most of them.
+    pub(crate) program: String,
+    /// How many are that program's.
+    pub(crate) program_calls: u64,
+    /// The most frequent place in the programs, where sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) site: Option<String>,
+    /// How many samples are of this place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) site_samples: Option<u64>,
+    /// How many samples there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) samples: Option<u64>,
+}
+
+/// How busy a process was.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Busy")]
+pub(crate) struct ReportBusy {
+    /// The program.
+    pub(crate) program: String,
+    /// The process.
+    pub(crate) pid: u32,
+    /// Its CPU time, seconds.
+    pub(crate) cpu_s: Seconds,
+    /// How long it lived within the observation at most, seconds: from its first call to the end.
+    pub(crate) life_s: Seconds,
+}
+
+impl From<&Unjudged> for ReportUnjudged {
+    fn from(kind: &Unjudged) -> ReportUnjudged {
+        let (program, program_calls) = kind.program.clone();
+        ReportUnjudged {
+            call: kind.call.clone(),
+            calls: kind.amount.calls,
+            kernel_us: kind.amount.kernel_ns.map(Micros),
+            program,
+            program_calls,
+            site: kind.site.as_ref().map(|site| site.place.clone()),
+            site_samples: kind.site.as_ref().map(|site| site.samples),
+            samples: kind.site.as_ref().map(|site| site.of),
+        }
+    }
+}
+
+impl From<&Busy> for ReportBusy {
+    fn from(busy: &Busy) -> ReportBusy {
+        let (cpu_s, life_s) = (Seconds(busy.cpu_ns), Seconds(busy.life_ns));
+        ReportBusy { program: busy.program.clone(), pid: busy.pid, cpu_s, life_s }
+    }
 }
 
 /// Calls, and the time they took.
@@ -40,6 +114,13 @@ pub(crate) struct ReportAmount {
     /// Microseconds that programs themselves worked for them: an estimate by runtime, for those of which that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) user_us: Option<Micros>,
+}
+
+impl From<Amount> for ReportAmount {
+    fn from(amount: Amount) -> ReportAmount {
+        let Amount { calls, kernel_ns, user_ns } = amount;
+        ReportAmount { calls, kernel_us: kernel_ns.map(Micros), user_us: user_ns.map(Micros) }
+    }
 }
 
 /// Calls of one origin, and what became of them.
@@ -79,10 +160,12 @@ pub(crate) enum PartKind {
     Needless,
     /// They failed or got no new answer, and no rule explains it.
     Unexplained,
-    /// Nothing is known against them.
+    /// They are known to be needed.
+    Needed,
+    /// No rule looked at them.
     // Or what this version does not know.
     #[serde(other)]
-    Needed,
+    Unjudged,
 }
 
 /// Calls of one kind that no rule explains: a fact, no advice.
@@ -115,6 +198,12 @@ pub(crate) struct ReportUnexplained {
     /// The most frequent place in the program, where sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) site: Option<String>,
+    /// How many samples are of this place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) site_samples: Option<u64>,
+    /// How many samples there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) samples: Option<u64>,
 }
 
 mirror! {

@@ -8,8 +8,8 @@ use needless_model::{
     Change, Evidence, Fact, Finding, Process, Profile, Proof, Remedy, Safety, WaitsOn,
 };
 use needless_rules::{
-    Account, Amount, FilePlace, Many, NotChecked, ProgramCpu, Scale, SlowMount, Suppressed,
-    Unanswered, Unexplained, Verdict, WaitKind, Waits, by_remedy,
+    Account, FilePlace, Many, NotChecked, ProgramCpu, Scale, SlowMount, Suppressed, Unanswered,
+    Unexplained, Verdict, WaitKind, Waits, by_remedy,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +50,7 @@ impl ReportDocument {
             programs: activity.programs.iter().map(ReportProgramCpu::from).collect(),
             started: number(&activity.started),
             connections: number(&activity.connections),
+            uncounted_kernel_s: activity.uncounted_ns.map(Seconds),
             most_started: activity.started.as_ref().map(ReportMost::from),
             most_connections: activity.connections.as_ref().map(ReportMost::from),
             processes: profile.processes.len() as u64,
@@ -94,16 +95,12 @@ impl From<&Account> for ReportAccount {
             needless: account.needless.into(),
             uncertain: account.uncertain.into(),
             unexplained: account.unexplained.into(),
+            unjudged: account.unjudged.into(),
             estimated: account.estimated,
             lines: account.lines.iter().map(ReportUnexplained::from).collect(),
+            unjudged_kinds: account.kinds.iter().map(ReportUnjudged::from).collect(),
+            busy: account.busy.as_ref().map(ReportBusy::from),
         }
-    }
-}
-
-impl From<Amount> for ReportAmount {
-    fn from(amount: Amount) -> ReportAmount {
-        let Amount { calls, kernel_ns, user_ns } = amount;
-        ReportAmount { calls, kernel_us: kernel_ns.map(Micros), user_us: user_ns.map(Micros) }
     }
 }
 
@@ -122,7 +119,9 @@ impl From<&Unexplained> for ReportUnexplained {
             kernel_us: line.amount.kernel_ns.map(Micros),
             place: line.place.as_ref().map(|(place, _)| place.clone()),
             place_calls: line.place.as_ref().map(|(_, calls)| *calls),
-            site: line.site.clone(),
+            site: line.site.as_ref().map(|site| site.place.clone()),
+            site_samples: line.site.as_ref().map(|site| site.samples),
+            samples: line.site.as_ref().map(|site| site.of),
         }
     }
 }

@@ -70,6 +70,11 @@ impl ReportDocument {
         self.not_known.iter().filter_map(Option::<Fact>::from)
     }
 
+    /// Whether only calls of a command were counted that rules ask about: those that name a path, and few others.
+    pub(crate) fn is_of_paths(&self) -> bool {
+        !self.complete && self.source.kind == SourceKind::Run
+    }
+
     /// Whether every call was counted, and nothing was lost.
     pub(crate) fn is_whole(&self) -> bool {
         self.complete && self.lost.values().all(|lost| *lost == 0)
@@ -90,9 +95,15 @@ impl ReportAccount {
         Amount { calls: uncertain.calls.min(self.needless.calls), ..uncertain }
     }
 
-    /// The calls against which nothing is known; what the document says may not add up.
+    /// The calls that are known to be needed; what the document says may not add up.
     pub(crate) fn needed(&self) -> u64 {
-        self.calls.saturating_sub(self.needless.calls.saturating_add(self.unexplained.calls))
+        let others = [self.needless, self.unexplained, self.unjudged].map(|part| part.calls);
+        others.into_iter().fold(self.calls, u64::saturating_sub)
+    }
+
+    /// Whether rules looked at fewer than half of the calls.
+    pub(crate) fn is_mostly_unjudged(&self) -> bool {
+        self.unjudged.calls > self.calls / 2
     }
 
     /// The needless calls whose cause is known.

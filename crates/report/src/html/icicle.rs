@@ -84,6 +84,7 @@ pub(crate) fn icicle(
         let (class, says) = match part.kind {
             PartKind::Needed => ("needed".to_owned(), "needed".to_owned()),
             PartKind::Unexplained => ("unexplained".to_owned(), "not explained".to_owned()),
+            PartKind::Unjudged => ("unjudged".to_owned(), "not judged".to_owned()),
             PartKind::Needless => (palette.class(rule), format!("needless: {rule}")),
         };
         let inner = |name: &String| (name.clone(), String::new(), String::new());

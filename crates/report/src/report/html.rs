@@ -6,7 +6,7 @@ use crate::html::icicle::{Palette, icicle};
 use crate::html::{Slice, Text, bar, copy, labelled, page, section};
 use crate::overview::{Line, Overview, columns_of_time, heading, more_small};
 use crate::text::{count, duration, number};
-use crate::{Report, Style, account, next_command, proof, summary, time};
+use crate::{Report, Style, account, next_command, proof, summary, time, unjudged};
 use needless_model::Stage;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::R
     page(out, &format!("needless: {subject}"), &document.needless_version, |out| {
         writeln!(out, "<h1>{}</h1>\n<p>{}</p>", Text(subject), Text(&extent))?;
         if document.findings.is_empty() {
-            writeln!(out, "<p><strong>{}</strong></p>", summary::nothing_found(report))?;
+            writeln!(out, "<p><strong>{}</strong></p>", unjudged::nothing_found(report))?;
         }
         let causes = Causes::of(document);
         section(out, "What became of the calls", |out| write_account(out, report, &causes))?;
@@ -111,6 +111,7 @@ fn write_account(out: &mut dyn Write, report: &Report<'_>, causes: &Causes) -> i
         slices.push(slice("other", &format!("{word}, {LEFT_OUT}"), by_rule.left_out));
     }
     slices.push(slice("unexplained", "not explained", account.unexplained.calls));
+    slices.push(slice("unjudged", "not judged", account.unjudged.calls));
     slices.push(slice("needed", "needed", account.needed()));
     let parts = account::parts(report);
     let words: Vec<String> = parts.iter().map(|(label, text)| format!("{label} {text}")).collect();
@@ -128,6 +129,7 @@ fn write_account(out: &mut dyn Write, report: &Report<'_>, causes: &Causes) -> i
         let class = match label {
             "needed" => "needed",
             "not explained" => "unexplained",
+            "not judged" => "unjudged",
             _ => "",
         };
         row(out, class, ("", label), &text)?;

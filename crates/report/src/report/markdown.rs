@@ -6,14 +6,14 @@ use crate::document::{ReportFinding, ReportRemedy};
 use crate::markdown::{cell, code, html, text};
 use crate::overview::{Line, Overview, columns_of_time, heading, more_small, total};
 use crate::text::{count, number};
-use crate::{Report, Style, proof, summary, time};
+use crate::{Report, Style, proof, summary, time, unjudged};
 use std::io::{self, Write};
 
 pub(crate) fn write(out: &mut dyn Write, report: &Report<'_>, _: Style) -> io::Result<()> {
     let (subject, extent) = full::subject(report);
     writeln!(out, "### needless: {}\n\n{}.", code(subject), text(&extent))?;
     if report.document.findings.is_empty() {
-        writeln!(out, "\n**{}**", summary::nothing_found(report))?;
+        writeln!(out, "\n**{}**", unjudged::nothing_found(report))?;
     }
     writeln!(out, "\n| | |\n|---|---|")?;
     for (label, amount) in account::parts(report).into_iter().chain(time::lines(report)) {

@@ -22,7 +22,7 @@ pub(crate) fn write(out: &mut dyn Write, timeline: &Timeline, _: Style) -> io::R
 /// A part of this height can be seen, as a share of the highest column: one pixel of the chart.
 const VISIBLE: f64 = 0.005;
 /// The colours that stand above those of rules, from the bottom up.
-const ABOVE: [&str; 3] = ["other", "unexplained", "needed"];
+const ABOVE: [&str; 4] = ["other", "unexplained", "unjudged", "needed"];
 
 fn rate(calls: u64, window: &Window) -> f64 {
     calls as f64 * 1e9 / window.length_ns as f64
@@ -42,6 +42,7 @@ fn parts<'a>(timeline: &'a Timeline, window: &'a Window) -> Vec<(String, String,
         parts.push(("other".to_owned(), name, part.calls - shown));
     }
     parts.push(("unexplained".to_owned(), "not explained".to_owned(), window.unexplained));
+    parts.push(("unjudged".to_owned(), "not judged".to_owned(), window.unjudged));
     parts.push(("needed".to_owned(), "needed".to_owned(), window.needed));
     parts.retain(|(_, _, calls)| *calls > 0);
     parts

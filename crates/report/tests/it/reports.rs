@@ -1,6 +1,7 @@
 //! What reports look like, read by eye before it was accepted.
 
 mod short;
+mod unjudged;
 
 use crate::samples::{Sample, healthy, hostile, localtime, log, reopened, script, tree};
 use insta::assert_snapshot;

@@ -237,10 +237,10 @@ fn several_windows_are_a_timeline() {
     let timeline = Timeline::of(&windows).unwrap();
     let written = |format| text(|out| write_timeline(out, &timeline, format, PLAIN));
     insta::assert_snapshot!(written(TimelineFormat::Full), @"
-    window     seconds      calls  calls per second     needed  needless  perhaps  not explained
-    a.json        30.0  1,051,305            35,043  1,036,004    15,301        0              0
-    b<i>.json     10.0     51,233             5,123     51,233         0        0              0
-    all           40.0  1,102,538            27,563  1,087,237    15,301        0              0
+    window     seconds      calls  calls per second     needed  needless  perhaps  not explained  not judged
+    a.json        30.0  1,051,305            35,043  1,036,004    15,301        0              0           0
+    b<i>.json     10.0     51,233             5,123     51,233         0        0              0           0
+    all           40.0  1,102,538            27,563  1,087,237    15,301        0              0           0
     ");
     let page = written(TimelineFormat::Html);
     assert!(

@@ -130,7 +130,7 @@ fn without_time_there_are_no_rates_and_without_services_no_names() {
 
 #[test]
 fn a_healthy_host_is_one_line() {
-    assert_snapshot!(healthy_host().rendered(ReportFormat::Full), @"needless: nothing needless found in 10 s: 214 processes, 51,233 calls (eBPF)");
+    assert_snapshot!(healthy_host().rendered(ReportFormat::Full), @"needless: nothing needless found in 10 s: 214 processes, 51,233 calls; 213 processes started, most of them true (eBPF)");
     assert_eq!(healthy_host().rendered(ReportFormat::Full).lines().count(), 1);
     assert_eq!(
         healthy_host().rendered(ReportFormat::Concise),

@@ -1,92 +1,32 @@
-//! The account of a profile: each call that was counted is needed, needless or not explained, and
-//! the three add up.
+//! The account of a profile: each call that was counted is needed, needless, not explained or not judged, and the four
+//! add up.
 //!
 //! A call is *needless* if a finding says so, shown or not; *perhaps* so if the finding's cause was not looked up. It is
 //! *not explained* if no rule took it and one of these holds:
 //!
 //! * it failed. The kernel said "no", and the program went on;
 //! * it repeated a question that had just been answered ([`Row::repeated`]);
-//! * one process opened the same file [`OPENED_AGAIN`] times or more, or asked about the same
-//!   path [`ASKED_AGAIN`] times or more: all but the first;
-//! * one process called sched_yield(2) [`SPINNING`] times or more.
+//! * one process opened the same file ten times or more, or asked about the same path a hundred times or more: all but
+//!   the first;
+//! * one process called sched_yield(2) a thousand times or more.
 //!
-//! Some errors are answers, and their calls needed: the end of a wait, an interruption, a lock that
-//! another thread has, no child that is left ([`is_an_answer`]).
+//! Some errors are answers, and no failures: the end of a wait, an interruption, a lock that another thread has, no child
+//! that is left ([`is_an_answer`](crate::engine::is_an_answer)).
 //!
-//! What remains is *needed*: nothing is known against it. Not explained is a fact and no advice:
-//! many failed calls are how a program finds out what it has to know.
+//! Of what remains it is *needed* if a rule looked at it, which is true of each call that names a path, or if each program
+//! makes such calls ([`known`](crate::engine::known)). The others are *not judged*: no rule knows anything about them.
+//! Not explained and not judged are facts and no advice: many failed calls are how a program finds out what it has to
+//! know.
 
+use crate::engine::known::{Known, goes_with_opens};
+use crate::engine::unexplained::{Group, Kind, line, unanswered};
+use crate::engine::unjudged::{self, Busy, Unjudged};
 use crate::engine::verdict::{call_cost, scale};
 use crate::engine::waiting::only_waits;
-use crate::{Amount, Scale, Sink, View};
-use needless_model::{Errno, Fact, Finding, ProcId, Profile, Query, Row, RuleName, Stage, Target};
+use crate::{Amount, Scale, Sink, Unexplained, View};
+use needless_model::{Fact, Finding, ProcId, Profile, Query, Row, RuleName, Stage};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// From this count on, further opens of one file by one process are not explained.
-const OPENED_AGAIN: u64 = 10;
-/// From this count on, further questions about one path by one process are not explained.
-const ASKED_AGAIN: u64 = 100;
-/// From this count on, sched_yield(2) of one process is a loop.
-const SPINNING: u64 = 1000;
-/// The least part of the calls of a line that its directory or file has.
-const COMMON: f64 = 0.5;
-/// Where no directory has so many: the least part.
-const SOME: f64 = 0.2;
-
-/// Why a call is not explained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unanswered {
-    /// It failed.
-    Failed(Errno),
-    /// It asked again what had been answered.
-    Again,
-    /// It gave the processor away for a moment: a loop that waits for another thread without sleeping.
-    Spinning,
-}
-
-/// Calls of one kind that no rule explains: a fact, no advice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unexplained {
-    /// The program, as [`Process::title`](needless_model::Process::title).
-    pub program: String,
-    /// How many processes.
-    pub processes: u64,
-    /// The kernel's name of the call.
-    pub call: String,
-    /// The question behind it.
-    pub query: Query,
-    /// Why it is listed.
-    pub reason: Unanswered,
-    /// How many, and what they took.
-    pub amount: Amount,
-    /// A file, a directory with a slash at its end, or the ending of files (`*.pmc`) that many of them
-    /// are about; and how many.
-    pub place: Option<(String, u64)>,
-    /// The most frequent place in the program, where sampled.
-    pub site: Option<String>,
-}
-
-impl Unexplained {
-    fn is_of_the_kind_of(&self, other: &Unexplained) -> bool {
-        let kind = |line: &Unexplained| (line.query, line.reason);
-        kind(self) == kind(other) && self.program == other.program && self.call == other.call
-    }
-
-    fn add(&mut self, other: Unexplained) {
-        self.processes += other.processes;
-        self.amount.add(other.amount);
-        let places: BTreeMap<&str, u64> = [&self.place, &other.place].into_iter().flatten().fold(
-            BTreeMap::new(),
-            |mut sum, of| {
-                *sum.entry(of.0.as_str()).or_default() += of.1;
-                sum
-            },
-        );
-        self.place = common(&places, self.amount.calls);
-        self.site = self.site.take().or(other.site);
-    }
-}
 
 /// Calls of one row that are not needed, or not known to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,8 +35,19 @@ pub struct Share {
     pub row: usize,
     /// How many of its calls.
     pub calls: u64,
-    /// The position in [`Account::claims`] of what explains them; `None`: they are not explained.
-    pub claim: Option<usize>,
+    /// What they are.
+    pub fate: Fate,
+}
+
+/// What became of calls that are not needed, or not known to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The finding at this position in [`Account::claims`] says that they are needless.
+    Needless(usize),
+    /// They failed or got no new answer, and no rule explains it.
+    Unexplained,
+    /// No rule looked at them.
+    Unjudged,
 }
 
 /// The calls that one finding says are needless.
@@ -122,33 +73,41 @@ pub struct Account {
     /// Those that failed.
     pub failed: u64,
     /// Calls that findings name, also those below the threshold. What only a rule explains that was not asked for
-    /// (`-vv`, `--rule`) is needed.
+    /// (`-vv`, `--rule`) is needed: rules looked at it.
     pub needless: Amount,
     /// Of these, the calls of findings whose cause was not looked up ([`Stage::Seen`]): so many are needless at most.
     pub uncertain: Amount,
     /// Calls that no rule took, and that answered nothing new.
     pub unexplained: Amount,
+    /// Calls at which no rule looked.
+    pub unjudged: Amount,
     /// Whether a time is the cost of such calls on this machine, not a measurement of these.
     pub estimated: bool,
     /// The unexplained calls by kind, those that took most time first, then most calls.
     pub lines: Vec<Unexplained>,
-    /// Which calls these are, row by row: all that are not explained, and of the needless ones those that findings
-    /// count. Calls that go with these, without being counted one by one, are in no row.
+    /// The calls that are not judged by kind, most frequent first.
+    pub kinds: Vec<Unjudged>,
+    /// The process that used most CPU time, if that is much of a processor.
+    pub busy: Option<Busy>,
+    /// Which calls these are, row by row: all that are not explained or not judged, and of the needless ones those that
+    /// findings count. Calls that go with these, without being counted one by one, are in no row.
     pub shares: Vec<Share>,
     /// What each finding adds to the needless calls: their calls add up to those of `needless`.
     pub claims: Vec<Claim>,
 }
 
-/// Program, call, question and reason.
-type Kind<'p> = (&'p str, &'p str, Query, Unanswered);
-
-/// Unexplained calls of one kind, while they are summed up.
+/// What a walk over the rows leaves to be decided when the findings are known.
 #[derive(Default)]
-struct Group<'p> {
-    processes: BTreeSet<u32>,
-    amount: Amount,
-    paths: BTreeMap<&'p str, u64>,
-    sites: BTreeMap<String, u64>,
+struct Rest {
+    /// Rows of which calls may be needed, and how many.
+    perhaps: Vec<(usize, u64)>,
+    /// Rows of which calls are not judged, and how many.
+    open: Vec<(usize, u64)>,
+    known: Known,
+    /// Calls of rows that findings do not name, and that go with those of a finding.
+    claimed: u64,
+    /// Calls that two findings name.
+    twice: u64,
 }
 
 impl Account {
@@ -159,59 +118,104 @@ impl Account {
         sink: &Sink,
         findings: impl Iterator<Item = &'f Finding> + Clone,
     ) -> Account {
-        let profile = view.profile;
         let mut account = Account::default();
         let found: BTreeSet<usize> =
             findings.clone().flat_map(|f| f.rows.iter().copied()).collect();
+        let mut rest = account.add_rows(view, sink, &found);
+        let mut left: BTreeMap<usize, u64> =
+            found.iter().map(|at| (*at, view.profile.rows[*at].count)).collect();
+        for finding in findings.clone() {
+            account.add_finding(view, finding, &mut left);
+        }
+        account.take_back(rest.twice);
+        account.uncertain.calls = account.uncertain.calls.min(account.needless.calls);
+        let known = &mut rest.known;
+        rest.open.extend(rest.perhaps.iter().map(|(at, calls)| {
+            let row = &view.profile.rows[*at];
+            (*at, calls - known.of(row, view.profile.call(row), *calls))
+        }));
+        let who = findings.flat_map(|finding| finding.processes.iter().copied()).collect();
+        account.add_unjudged(view, rest, &who);
+        let Account { needless, uncertain, unexplained, unjudged, .. } = &mut account;
+        for part in [needless, uncertain, unexplained, unjudged] {
+            part.limit(view.totals());
+        }
+        account.busy = Busy::of(view);
+        account
+    }
+
+    /// Adds the rows that no finding names, those in `found`.
+    fn add_rows(&mut self, view: &View<'_>, sink: &Sink, found: &BTreeSet<usize>) -> Rest {
+        let (profile, mut rest) = (view.profile, Rest::default());
         let titles: HashMap<ProcId, String> =
             view.ids().map(|id| (id, view.process(id).title())).collect();
         let mut groups: BTreeMap<Kind<'_>, Group<'_>> = BTreeMap::new();
-        let mut twice = 0;
+        view.ids().for_each(|id| rest.known.process(id, view.process(id).born));
         for (at, row) in view.rows() {
-            account.calls += row.count;
-            account.failed += if matches!(row.outcome, Some(Err(_))) { row.count } else { 0 };
-            let (taken, claimed) = (sink.taken(at), sink.claimed(at));
-            if found.contains(&at) {
-                // Two findings name them.
-                twice += claimed.min(row.count);
-                continue;
+            self.calls += row.count;
+            self.failed += if matches!(row.outcome, Some(Err(_))) { row.count } else { 0 };
+            let (call, claimed) = (profile.call(row), sink.claimed(at).min(row.count));
+            match () {
+                () if found.contains(&at) => {
+                    rest.twice += claimed;
+                    continue;
+                }
+                () if view.process(row.process).lacks_privilege => {
+                    rest.open.push((at, row.count));
+                    continue;
+                }
+                () if sink.taken(at) => {
+                    rest.known.needed(row, (call, profile.path(row)), row.count);
+                    continue;
+                }
+                () => rest.claimed += claimed,
             }
-            if taken {
-                continue;
-            }
-            let call = profile.call(row);
-            let Some((reason, calls)) = unanswered(call, row) else { continue };
-            let calls = calls.saturating_sub(claimed);
-            if calls == 0 {
-                continue;
-            }
-            let kernel_ns = account.time(profile, row, calls);
+            let (reason, calls) = unanswered(call, row).unzip();
+            let calls = calls.map_or(0, |calls| calls.saturating_sub(claimed));
+            let others = row.count.saturating_sub(claimed + calls);
+            rest.known.needed(row, (call, profile.path(row)), others);
+            rest.perhaps.push((at, others));
+            let Some(reason) = reason.filter(|_| calls > 0) else { continue };
+            let (kernel_ns, estimated) = time(profile, row, calls);
+            self.estimated |= estimated;
             let amount = Amount { calls, kernel_ns, user_ns: None };
-            account.unexplained.add(amount);
-            account.shares.push(Share { row: at, calls, claim: None });
-            let title = titles[&row.process].as_str();
-            let group = groups.entry((title, call, row.query, reason)).or_default();
-            group.processes.insert(profile.process(row.process).pid);
-            group.amount.add(amount);
-            if let Target::Path(_) = row.target {
-                *group.paths.entry(profile.path(row)).or_default() += calls;
-            }
-            for (site, n) in &row.sites {
-                *group.sites.entry(site.to_string()).or_default() += n;
-            }
+            self.unexplained.add(amount);
+            self.shares.push(Share { row: at, calls, fate: Fate::Unexplained });
+            let kind = (titles[&row.process].as_str(), call, row.query, reason);
+            let pid = profile.process(row.process).pid;
+            groups.entry(kind).or_default().add(row, pid, profile.path(row), amount);
         }
-        account.lines = groups.into_iter().map(|(key, group)| line(key, group)).collect();
-        account.rank();
-        let mut left: BTreeMap<usize, u64> =
-            found.iter().map(|at| (*at, profile.rows[*at].count)).collect();
-        for finding in findings {
-            account.add_finding(view, finding, &mut left);
+        self.lines = groups.into_iter().map(|(key, group)| line(key, group)).collect();
+        self.rank();
+        rest
+    }
+
+    /// Adds the calls that are not judged. `who`: the processes of findings.
+    fn add_unjudged(&mut self, view: &View<'_>, mut rest: Rest, who: &BTreeSet<ProcId>) {
+        let profile = view.profile;
+        // Calls that go with those of a finding are needless, though not row by row.
+        let named = |share: &&Share| matches!(share.fate, Fate::Needless(_));
+        let counted: u64 = self.shares.iter().filter(named).map(|share| share.calls).sum();
+        let mut besides = self.needless.calls.saturating_sub(counted + rest.claimed);
+        let mut room = self.calls.saturating_sub(self.needless.calls + self.unexplained.calls);
+        for (at, calls) in &mut rest.open {
+            let row = &profile.rows[*at];
+            if who.contains(&row.process) && goes_with_opens(profile.call(row)) {
+                let taken = besides.min(*calls);
+                (besides, *calls) = (besides - taken, *calls - taken);
+            }
+            *calls = room.min(*calls);
+            room -= *calls;
         }
-        account.take_back(twice);
-        account.uncertain.calls = account.uncertain.calls.min(account.needless.calls);
-        account.needless.limit(view.totals());
-        account.uncertain.limit(view.totals());
-        account
+        rest.open.retain(|(_, calls)| *calls > 0);
+        let amount = |(at, calls): &(usize, u64)| {
+            let (row, calls) = (&profile.rows[*at], *calls);
+            (row, Amount { calls, kernel_ns: time(profile, row, calls).0, user_ns: None })
+        };
+        self.unjudged = Amount::sum(rest.open.iter().map(|row| amount(row).1));
+        self.kinds = unjudged::kinds(view, rest.open.iter().map(amount));
+        let share = |(row, calls)| Share { row, calls, fate: Fate::Unjudged };
+        self.shares.extend(rest.open.into_iter().map(share));
     }
 
     /// Adds the account of another part of the same observation. Calls of one kind by one program are
@@ -222,9 +226,16 @@ impl Account {
         self.needless.add(other.needless);
         self.uncertain.add(other.uncertain);
         self.unexplained.add(other.unexplained);
+        self.unjudged.add(other.unjudged);
         self.estimated |= other.estimated;
+        unjudged::add(&mut self.kinds, other.kinds);
+        let busiest = self.busy.take().into_iter().chain(other.busy);
+        self.busy = busiest.max_by_key(|busy| busy.cpu_ns);
         let claims = self.claims.len();
-        let moved = |share: Share| Share { claim: share.claim.map(|at| at + claims), ..share };
+        let moved = |share: Share| match share.fate {
+            Fate::Needless(at) => Share { fate: Fate::Needless(at + claims), ..share },
+            _ => share,
+        };
         self.shares.extend(other.shares.into_iter().map(moved));
         self.claims.extend(other.claims);
         for line in other.lines {
@@ -249,9 +260,10 @@ impl Account {
         }
     }
 
-    /// The calls against which nothing is known.
+    /// The calls that are known to be needed.
     pub fn needed(&self) -> u64 {
-        self.calls.saturating_sub(self.needless.calls + self.unexplained.calls)
+        let others = self.needless.calls + self.unexplained.calls + self.unjudged.calls;
+        self.calls.saturating_sub(others)
     }
 
     fn rank(&mut self) {
@@ -270,7 +282,7 @@ impl Account {
         }
         self.estimated |=
             finding.kernel_ns.is_some() && (finding.estimated || finding.user_ns.is_some());
-        let claim = Some(self.claims.len());
+        let fate = Fate::Needless(self.claims.len());
         self.claims.push(Claim {
             rule: finding.rule.clone(),
             stage: finding.stage,
@@ -284,7 +296,7 @@ impl Account {
             let calls = counted.min(*left);
             if calls > 0 {
                 (*left, counted) = (*left - calls, counted - calls);
-                self.shares.push(Share { row: *row, calls, claim });
+                self.shares.push(Share { row: *row, calls, fate });
             }
         }
     }
@@ -298,96 +310,19 @@ impl Account {
             twice -= calls;
         }
     }
-
-    /// The time of `calls` calls of a row.
-    fn time(&mut self, profile: &Profile, row: &Row, calls: u64) -> Option<u64> {
-        // While a thread yields, others run: that is their time.
-        let yields = profile.call(row) == "sched_yield";
-        if row.timed > 0 && !only_waits(profile, row) && !yields {
-            return Some(scale(row.kernel_ns, calls, row.timed));
-        }
-        if row.query == Query::NoPath && profile.facts.has(Fact::KernelTime) && !yields {
-            // All of them waited.
-            return Some(0);
-        }
-        self.estimated = true;
-        let cost = call_cost(&profile.host.costs?, profile, row);
-        Some(calls.saturating_mul(cost))
-    }
 }
 
-/// Errors that are the end of a wait or its interruption: signals, timeouts, connections on their
-/// way, and what a program has to ask the kernel to learn. The kernel's own numbers (ERESTARTSYS and
-/// its kind) are from 512 to 516. What rt_sigreturn returns belongs to the interrupted call.
-pub(crate) fn is_an_answer(call: &str, errno: Errno) -> bool {
-    match (call, errno.name()) {
-        (_, "EINPROGRESS" | "EINTR" | "ETIMEDOUT") => true,
-        ("futex" | "rt_sigtimedwait", "EAGAIN") | ("wait4" | "waitid", "ECHILD") => true,
-        ("rt_sigreturn", _) => true,
-        _ => (512..=516).contains(&errno.0),
+/// The time of `calls` calls of a row, where known, and whether it is what such calls cost on this machine.
+fn time(profile: &Profile, row: &Row, calls: u64) -> (Option<u64>, bool) {
+    // While a thread yields, others run: that is their time.
+    let yields = profile.call(row) == "sched_yield";
+    if row.timed > 0 && !only_waits(profile, row) && !yields {
+        return (Some(scale(row.kernel_ns, calls, row.timed)), false);
     }
-}
-
-/// Why calls of a row that no rule took are not explained, and how many.
-fn unanswered(call: &str, row: &Row) -> Option<(Unanswered, u64)> {
-    if let Some(Err(errno)) = row.outcome {
-        return (!is_an_answer(call, errno)).then_some((Unanswered::Failed(errno), row.count));
+    if row.query == Query::NoPath && profile.facts.has(Fact::KernelTime) && !yields {
+        // All of them waited.
+        return (Some(0), false);
     }
-    if call == "sched_yield" && row.count >= SPINNING {
-        return Some((Unanswered::Spinning, row.count));
-    }
-    let asks = matches!(row.query, Query::Stat | Query::Lstat | Query::Access | Query::Readlink);
-    let absolute = matches!(row.target, Target::Path(_));
-    let again = match row.query {
-        Query::Open if absolute && row.count >= OPENED_AGAIN => row.count - 1,
-        _ if asks && absolute && row.count >= ASKED_AGAIN => row.count - 1,
-        _ if asks => row.repeated,
-        _ => 0,
-    };
-    (again > 0).then_some((Unanswered::Again, again))
-}
-
-fn line((program, call, query, reason): Kind<'_>, group: Group<'_>) -> Unexplained {
-    let site = group.sites.into_iter().max_by_key(|(_, n)| *n).map(|(site, _)| site);
-    Unexplained {
-        program: program.to_owned(),
-        processes: group.processes.len() as u64,
-        call: call.to_owned(),
-        query,
-        reason,
-        amount: group.amount,
-        place: common(&group.paths, group.amount.calls),
-        site,
-    }
-}
-
-/// The file that at least [`COMMON`] of `calls` are about; else the deepest such directory that is
-/// not one of the root's (`/usr/` says nothing); else the ending of such files (`*.pmc`); else the
-/// deepest directory that at least [`SOME`] are about.
-fn common(paths: &BTreeMap<&str, u64>, calls: u64) -> Option<(String, u64)> {
-    let has = |part: f64, n: u64| n as f64 >= part * calls as f64;
-    let (file, most) = paths.iter().max_by_key(|(_, n)| **n)?;
-    if has(COMMON, *most) {
-        return Some(((*file).to_owned(), *most));
-    }
-    let mut dirs: BTreeMap<&str, u64> = BTreeMap::new();
-    for (path, n) in paths {
-        for (at, _) in path.match_indices('/').skip(2) {
-            *dirs.entry(&path[..=at]).or_default() += n;
-        }
-    }
-    let deepest = |part: f64| {
-        let common = dirs.iter().filter(|(_, n)| has(part, **n));
-        common.max_by_key(|(dir, n)| (dir.len(), **n)).map(|(dir, n)| ((*dir).to_owned(), *n))
-    };
-    let mut endings: BTreeMap<&str, u64> = BTreeMap::new();
-    for (path, n) in paths {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        if let Some((1.., ending)) = name.rsplit_once('.').map(|(stem, end)| (stem.len(), end)) {
-            *endings.entry(ending).or_default() += n;
-        }
-    }
-    let ending = endings.into_iter().max_by_key(|(_, n)| *n).filter(|(_, n)| has(COMMON, *n));
-    let ending = || ending.map(|(ending, n)| (format!("*.{ending}"), n));
-    deepest(COMMON).or_else(ending).or_else(|| deepest(SOME))
+    let cost = profile.host.costs.map(|costs| call_cost(&costs, profile, row));
+    (cost.map(|cost| calls.saturating_mul(cost)), true)
 }

@@ -23,7 +23,7 @@ pub(crate) fn notice(profile: &Profile) -> Option<String> {
     let calls = rows(profile).iter().map(|at| profile.rows[*at].count).sum();
     let names = titles.iter().map(String::as_str).collect::<BTreeSet<&str>>();
     Some(format!(
-        "{} of {} and of what {} started are not judged, and count as needed: under ptrace the kernel ignores the \
+        "{} of {} and of what {} started are not judged: under ptrace the kernel ignores the \
          set-user-ID, set-group-ID and capability bits of a program, so the program may do other things; run needless as \
          root to judge them",
         count(calls, "call", "calls"),

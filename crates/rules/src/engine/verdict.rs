@@ -46,7 +46,7 @@ impl Default for CheckOptions {
 /// What is needless in a profile.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
-    /// Every call: needed, needless or not explained.
+    /// Every call: needed, needless, not explained or not judged.
     pub account: Account,
     /// What the processes did besides.
     pub activity: Activity,

@@ -93,18 +93,22 @@ fn head(state: &State, buffer: &mut Buffer, looks: &Looks) {
     let all = state.overall;
     let busy = format!(" {} busy, {:.2} cores", number(all.processes), all.cores);
     right(buffer, 0, &busy, Style::new());
-    let needed = (1.0 - all.needless - all.unexplained).max(0.0);
+    let needed = (1.0 - all.needless - all.unexplained - all.unjudged).max(0.0);
     let percent = |share: f64| match share * 100.0 {
         few if few > 0.0 && few < 1.0 => "< 1 %".to_owned(),
         percent => format!("{percent:.0} %"),
     };
-    let text = format!(
-        "{} calls/s: {} needed, {} needless, {} not explained",
+    let mut text = format!(
+        "{} calls/s: {} needless, {} not explained, {} not judged",
         number(all.calls_per_s),
-        percent(needed),
         percent(all.needless),
         percent(all.unexplained),
+        percent(all.unjudged),
     );
+    // The rest: where there is no room, the others say it.
+    let needed = format!(", {} needed", percent(needed));
+    let room = usize::from(buffer.area.width).saturating_sub(" all ended ".len());
+    text += if text.chars().count() + needed.len() <= room { &needed } else { "" };
     put(buffer, 0, 1, if state.windows() == 0 { "observing …" } else { &text }, Style::new());
     match (state.paused, state.over) {
         (true, _) => right(buffer, 1, " PAUSED ", looks.chosen()),

@@ -56,6 +56,7 @@ pub(super) struct Overall {
     /// Shares of these.
     pub(super) needless: f64,
     pub(super) unexplained: f64,
+    pub(super) unjudged: f64,
     pub(super) processes: u64,
     /// Cores that the processes used, and needless itself.
     pub(super) cores: f64,
@@ -89,6 +90,7 @@ impl History {
             calls_per_s: per_second(calls, length),
             needless: share(sum(|s| s.needless)),
             unexplained: share(sum(|s| s.unexplained)),
+            unjudged: share(sum(|s| s.unjudged)),
             processes: self.0.back().map_or(0, |sample| sample.processes),
             cores: sum(|s| s.cpu_ns) as f64 / length as f64,
             own: sum(|s| s.own_ns) as f64 / length as f64,

@@ -19,6 +19,7 @@ pub(super) struct Sample {
     pub(super) calls: u64,
     pub(super) needless: u64,
     pub(super) unexplained: u64,
+    pub(super) unjudged: u64,
     /// What was not seen.
     pub(super) lost: u64,
     /// CPU time that needless itself has spent since the window before.
@@ -97,6 +98,7 @@ impl Sample {
             calls: account.calls,
             needless: account.needless.calls,
             unexplained: account.unexplained.calls,
+            unjudged: account.unjudged.calls,
             lost: profile.lost.values().sum(),
             own_ns,
             items: found.chain(unexplained).collect(),

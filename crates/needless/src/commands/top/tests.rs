@@ -88,6 +88,7 @@ fn sample(items: Vec<Item>) -> Sample {
         calls: 2 * (needless + unexplained),
         needless,
         unexplained,
+        unjudged: unexplained,
         lost: 0,
         own_ns: SECOND / 100,
         items,

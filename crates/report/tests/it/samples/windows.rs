@@ -6,7 +6,7 @@ use needless_model::{
     Query, Question, Remedy, Safety, Window,
 };
 use needless_report::{Details, Source};
-use needless_rules::{Amount, Unanswered, Unexplained, Verdict};
+use needless_rules::{Amount, Site, Unanswered, Unexplained, Verdict};
 
 const BACKEND: &str = "eBPF";
 const THIRTY_SECONDS: u64 = 30_000_000_000;
@@ -133,7 +133,11 @@ pub(crate) fn busy() -> Sample {
         reason: Unanswered::Again,
         amount: Amount { user_ns: None, calls: 30_484, kernel_ns: Some(210_000_000) },
         place: Some(("/usr/share/doc/".to_owned(), 20_000)),
-        site: Some("find+0x17baa: call fstatat@plt".to_owned()),
+        site: Some(Site {
+            place: "find+0x17baa: call fstatat@plt".to_owned(),
+            samples: 300,
+            of: 400,
+        }),
     }];
     sample
 }
