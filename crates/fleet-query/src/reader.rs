@@ -28,8 +28,9 @@ const TRYING: u64 = 256 << 20;
 const TRYING_A_BYTE: u64 = 32;
 /// Bytes that it may have for an answer even where half of the machine's memory is less.
 const LEAST: u64 = 1 << 30;
-/// Seconds of processor time: as many, and one for each so many bytes that are read.
-const SECONDS: u64 = 3;
+/// Seconds of processor time for an answer, and for a file that is tried; and one for each so many bytes that are read.
+const SECONDS: u64 = 10;
+const TRYING_SECONDS: u64 = 3;
 const BYTES_A_SECOND: u64 = 4_000_000;
 /// What comes before a text that says how far it is.
 pub(crate) const HOW_FAR: char = '\r';
@@ -173,7 +174,8 @@ impl Reader {
             return;
         }
         let used = u64::try_from(clock_gettime(ClockId::ProcessCPUTime).tv_sec).unwrap_or(0);
-        let until = used.saturating_add(SECONDS).saturating_add(bytes / BYTES_A_SECOND);
+        let seconds = if self.task.answers() { SECONDS } else { TRYING_SECONDS };
+        let until = used.saturating_add(seconds).saturating_add(bytes / BYTES_A_SECOND);
         // Both were possible when the process began.
         let _ = bound(Resource::Cpu, &self.before.seconds, until);
         if !self.task.answers() {
