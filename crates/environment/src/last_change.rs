@@ -185,6 +185,7 @@ fn passing_on(root: &Root, chain: &[ProcInfo], variable: &str) -> Option<usize> 
                 | StartedBy::UserUnit { .. }
                 | StartedBy::Supervisord
                 | StartedBy::RunScript { .. }
+                | StartedBy::Cron
         )
     };
     // Where nothing is set, PAM's files reach it as well; but they reach everybody.

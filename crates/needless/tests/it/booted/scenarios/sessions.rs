@@ -292,6 +292,8 @@ const AT: Scenario<'static> = Scenario {
 const UTC: (&str, &str, &str) =
     ("/etc/systemd/system/cron.service.d/tz.conf", "644", "[Service]\nEnvironment=TZ=UTC\n");
 
+const BY_SU: &str = "* * * * * root su bob -c '/usr/local/bin/once NAME'\n";
+
 /// at(1) saves the environment when a job is submitted, so there is no file to change.
 #[test]
 fn fix_changes_a_job_of_cron_and_none_of_at() {
@@ -366,6 +368,14 @@ fn jobs_of_cron(machine: &Machine) {
                     "cron builds a new environment for a job",
                     "tz.sh:1 TZ=Asia/Tokyo does not reach it: only login shells",
                 ],
+                place: ("/etc/cron.d/NAME", "high"),
+                ..SESSION
+            },
+            // PAM's files would reach every session, its table reaches this job.
+            Scenario {
+                name: "by-su",
+                files: &[("/etc/cron.d/NAME", "644", BY_SU)],
+                start: "systemctl restart cron",
                 place: ("/etc/cron.d/NAME", "high"),
                 ..SESSION
             },
