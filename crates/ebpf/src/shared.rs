@@ -15,6 +15,9 @@ shared! {
     /// As in needless_model.
     const ANSWER: u32 = 64;
     const QUESTION: u32 = 1024;
+    const LARGEST_RESULT: u64 = 0x80000000;
+    /// In `Counter::on`: the descriptor was looked at.
+    const SEEN: u16 = 0x100;
 
     /// What the program at the exit of a call does about it: needless_syscalls::CallKind.
     enum Action { Plain, Path, Wait, Moves, Uring, Spawn, Classify }
@@ -205,6 +208,19 @@ shared! {
         /// Of the calls that did not wait.
         kernel_ns: u64,
         untimed: u64,
+        /// As in needless_model's `Sequence`: sums over all calls.
+        returned: u64,
+        zero: u64,
+        same: u64,
+        next: u64,
+        at_once: u64,
+        /// The first argument of the last call.
+        first: u64,
+        /// The descriptor of the last call that was looked at: its number, what poll said of it, and a `WaitsOn`, with
+        /// `SEEN`.
+        fd: u32,
+        events: u16,
+        on: u16,
     }
 
     /// What one CPU has counted for a counter and not yet added to it.
@@ -215,6 +231,8 @@ shared! {
         execs: u32,
         unused: u32,
         start: u64,
+        /// How often the thread of the last call had waited by then.
+        waits: u64,
         counter: Counter,
     }
 

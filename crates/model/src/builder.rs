@@ -303,6 +303,7 @@ impl Builder {
         filled.repeated += tally.repeated;
         filled.kernel_ns += tally.kernel_ns;
         filled.timed += tally.timed;
+        filled.sequence = filled.sequence.with(tally.sequence, |a, b| a + b);
         row
     }
 

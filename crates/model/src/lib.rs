@@ -28,6 +28,7 @@ mod provenance;
 mod query;
 mod quote;
 mod search_list;
+mod sequence;
 mod snapshot;
 pub mod status;
 mod wait;
@@ -54,6 +55,7 @@ pub use provenance::{Assignment, Confidence, Location, Provenance, Step, Value, 
 pub use query::{CallId, Query};
 pub use quote::{brief, parser_message, quote, shorten};
 pub use search_list::{EntryIndex, ListEntry, ListsInEnvironments, SearchList, without_entries};
+pub use sequence::{AT_ONCE_NS, Descriptor, LARGEST_RESULT, Passed, Sequence};
 pub use snapshot::{Compared, PROVEN_FALL, RowChange, Snapshot, changed_rows, compare};
 pub use wait::{Wait, WaitsOn};
 pub use watch_list::WatchList;

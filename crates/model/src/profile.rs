@@ -1,8 +1,8 @@
 //! What a set of processes asked of the kernel in a window of time, aggregated.
 
 use crate::{
-    ArgClass, Backend, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Query, Spawn,
-    StrId, Wait,
+    ArgClass, Backend, CallId, Errno, Facts, Host, Interner, Loss, ProcId, Process, Query,
+    Sequence, Spawn, StrId, Wait,
 };
 use std::collections::{BTreeMap, HashSet};
 
@@ -92,6 +92,8 @@ pub struct Row {
     pub first_ns: u64,
     /// Last call.
     pub last_ns: u64,
+    /// How calls that name no path followed one another.
+    pub sequence: Sequence,
     /// Sampled places in the program, with how often each was seen.
     pub sites: Vec<(CallSite, u64)>,
 }

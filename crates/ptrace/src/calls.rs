@@ -7,7 +7,9 @@ use crate::sampling::sample_weight;
 use crate::sys::{OP_ENTRY, SyscallInfo, Tid};
 use crate::tree::{Count, Effect, InFlight, ThreadGroup};
 use crate::untraced::{self, Changed};
-use needless_model::{Answer, Builder, CallId, Errno, Loss, ProcId, Query, Question};
+use needless_model::{
+    AT_ONCE_NS, Answer, Builder, CallId, Errno, Loss, Passed, ProcId, Query, Question,
+};
 use needless_syscalls::{
     Abi, Call, CallKind, Classifier, Decider, Moves, PR_SET_SECCOMP, SeccompMode, Shape, X32_BIT,
     seccomp_mode,
@@ -116,7 +118,8 @@ impl PathCalls {
         group.has_filter |= info.is_for_another_tracer();
         let look = look || self.all || group.has_filter;
         let entry = Entry { tid, call, args: &args, is_64bit, at_ns, look };
-        let plain = if self.all { Count::Call(call) } else { Count::Nothing };
+        let plain =
+            if self.all { Count::Call { call, first: args[0], at_ns } } else { Count::Nothing };
         let effect = match kind {
             CallKind::Path(shape) => {
                 return self.begin_path(builder, group, &entry, shape);
@@ -181,7 +184,12 @@ impl PathCalls {
         let answer = Answer { at_ns: Some(at_ns), ..Answer::outcome(outcome) };
         match count {
             Count::Nothing => None,
-            Count::Call(call) => Some(builder.count(image, call, 1, answer)),
+            Count::Call { call, first, at_ns: entered } => {
+                let at_once = Some(at_ns.saturating_sub(entered) < AT_ONCE_NS);
+                let returned = result.unwrap_or(0);
+                let passed = Some(Passed { first, returned, at_once, descriptor: None });
+                Some(builder.count(image, call, 1, Answer { passed, ..answer }))
+            }
             Count::Answer { question, reply, args, is_64bit } => {
                 let fingerprint = match result {
                     Ok(value) => fingerprint(tid, reply, &args, value, is_64bit),
@@ -235,11 +243,11 @@ impl PathCalls {
         let text = if address == 0 { Some(&b""[..]) } else { self.path.read(tid, address) };
         let Some(text) = text else {
             builder.lost(Loss::NoPath, 1);
-            return Entered::then(Count::Call(call), effect);
+            return Entered::then(Count::Call { call, first: args[0], at_ns }, effect);
         };
         if address == 0 || is_descriptor(shape, args, text) {
             if self.all {
-                return Entered::then(Count::Call(call), effect);
+                return Entered::then(Count::Call { call, first: args[0], at_ns }, effect);
             }
             return Entered::over();
         }

@@ -18,7 +18,7 @@ pub(crate) enum Count {
     /// Nothing.
     Nothing,
     /// A call without a path.
-    Call(CallId),
+    Call { call: CallId, first: u64, at_ns: u64 },
     /// The answer to a question.
     Answer { question: QuestionId, reply: Reply, args: [u64; 6], is_64bit: bool },
     /// A call without a path that rules ask about.

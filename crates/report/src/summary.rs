@@ -135,12 +135,16 @@ fn loss(what: Loss, n: u64) -> String {
 }
 
 /// Rules that could not be checked, grouped by what they need: `nothing`,
-/// `locale-alias (needs the host's locales)`.
-pub(crate) fn not_checked(document: &ReportDocument) -> String {
+/// `locale-alias (needs the host's locales)`. `counted`: whether those are left out that only need a count of every call:
+/// a line that says which calls were counted has them.
+pub(crate) fn not_checked(document: &ReportDocument, counted: bool) -> String {
     let mut by_need: Vec<(Vec<Fact>, Vec<String>)> = Vec::new();
     for skipped in &document.not_checked {
         let rule = escape(&skipped.rule).into_owned();
         let needs: Vec<Fact> = skipped.needs.iter().filter_map(Option::<Fact>::from).collect();
+        if counted && needs == [Fact::AllCalls] {
+            continue;
+        }
         match by_need.iter_mut().find(|(missing, _)| *missing == needs) {
             Some((_, rules)) => rules.push(rule),
             None => by_need.push((needs, vec![rule])),
@@ -225,7 +229,9 @@ pub(crate) fn summary(report: &Report<'_>) -> String {
     let mut about = vec![if silent { name() } else { backend(document) }];
     let some = |text: &String| text != NOTHING;
     about.extend(Some(lost(document)).filter(some).map(|lost| format!("lost: {lost}")));
-    about.extend(Some(not_checked(document)).filter(some).map(|not| format!("not checked: {not}")));
+    about.extend(
+        Some(not_checked(document, true)).filter(some).map(|not| format!("not checked: {not}")),
+    );
     about.extend(selection(document).map(|(label, chosen)| format!("{label}: {chosen}")));
     about.extend(below(document));
     about.extend(suppressed(document).map(|suppressed| format!("suppressed: {suppressed}")));

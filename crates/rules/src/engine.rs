@@ -42,4 +42,5 @@ pub use unjudged::{Busy, Unjudged};
 pub use verdict::{CheckOptions, FilePlace, NotChecked, Selection, Suppressed, Verdict, check};
 pub(crate) use verdict::{kernel_time, scale};
 pub use view::View;
+pub(crate) use waiting::is_made_to_wait;
 pub use waiting::{SlowMount, WaitKind, Waits, slow_mount, waits};

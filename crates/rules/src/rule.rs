@@ -158,6 +158,11 @@ rules! {
         unbuffered_input,
         heap_trim_churn,
         close_storm,
+        small_transfers,
+        busy_loop,
+        descriptor_walk,
+        own_identity,
+        allocator_setting,
     }
     locale {
         converter_path,

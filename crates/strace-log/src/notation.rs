@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! stat("/etc/localtime", {…}) = 0 x9      nine such lines
+//! each 3 1023 close(%) = 0                such lines with 3 to 1023 in place of %
 //! repeat 500 … end                        the lines between, 500 times
 //! site main+0xc3: call localtime@plt      where the call of the line before is made
 //! env TZ=Europe/Athens LANG=C             environment of all processes known: these are set
@@ -89,6 +90,15 @@ fn expand(example: &str) -> Result<(String, Vec<(String, String)>), String> {
                 room(times.saturating_mul(block.lines().count()))?;
                 log.push_str(&block.repeat(times));
             }
+            "each" => {
+                let (from, to, text) = numbers(line).ok_or_else(|| {
+                    format!("{}: `each` wants two numbers and a line", quote(line))
+                })?;
+                room(to.saturating_sub(from).saturating_add(1))?;
+                (from..=to).for_each(|n| {
+                    log.push_str(&format!("{}\n", text.replace('%', &n.to_string())))
+                });
+            }
             "site" | "env" | "libc" | "runtime" | "secure" | "machine" | "zone" | "zonefile"
             | "locales" | "clocksource" | "bytecode" | "cpu" | "costs" | "facts" => {
                 directives.push((line.to_owned(), line_before.clone()))
@@ -106,6 +116,13 @@ fn expand(example: &str) -> Result<(String, Vec<(String, String)>), String> {
         None => Ok((log, directives)),
         Some(_) => Err("`repeat` without `end`".to_owned()),
     }
+}
+
+/// The numbers and the line of `each 3 1023 close(%) = 0`.
+fn numbers(line: &str) -> Option<(usize, usize, &str)> {
+    let (from, rest) = line.trim().strip_prefix("each")?.trim_start().split_once(' ')?;
+    let (to, text) = rest.trim_start().split_once(' ')?;
+    Some((from.parse().ok()?, to.parse().ok()?, text))
 }
 
 fn count_of(line: &str) -> (&str, usize) {

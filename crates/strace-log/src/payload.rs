@@ -1,8 +1,8 @@
 //! A line without its prefix: the start of a call, its end or both.
 
-use crate::text::{decimal, fraction_ns, rfind_in_16, skip_spaces, trim_end};
+use crate::text::{self, decimal, fraction_ns, rfind_in_16, skip_spaces, trim_end};
 use memchr::{memchr, memmem, memrchr};
-use needless_model::Errno;
+use needless_model::{AT_ONCE_NS, Descriptor, Errno, Passed, WaitsOn};
 
 /// How a call's text ends.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +29,59 @@ pub(crate) struct Returned<'a> {
     /// `-T`: nanoseconds in the kernel.
     pub kernel_ns: Option<u64>,
 }
+
+/// What a call without a path was given and returned: the first argument where it is a number, or the first descriptor
+/// of poll(2); else the sum of its bytes, which is equal for equal texts.
+#[inline]
+pub(crate) fn passed(args: &[u8], ret: &[u8], kernel_ns: Option<u64>) -> Option<Passed> {
+    let args = args.strip_prefix(b"[{fd=").unwrap_or(args);
+    let first = match args.first()? {
+        b'0'..=b'9' => text::number(args)?,
+        _ => {
+            let bytes = args.iter().take(FIRST).take_while(|byte| **byte != b',');
+            bytes.fold(0, |sum: u64, byte| sum.wrapping_mul(251).wrapping_add(u64::from(*byte)))
+        }
+    };
+    let returned = if ret.first() == Some(&b'-') { 0 } else { text::number(ret)? };
+    let descriptor = descriptor(args, ret, first);
+    Some(Passed { first, returned, at_once: kernel_ns.map(|ns| ns < AT_ONCE_NS), descriptor })
+}
+
+/// The descriptor of a call: what poll(2) says is ready (`= 1 ([{fd=8, revents=POLLHUP}])`), or the first argument where
+/// `-y` shows what it is (`8<pipe:[4026]>`).
+#[inline]
+fn descriptor(args: &[u8], ret: &[u8], first: u64) -> Option<Descriptor> {
+    let fd = |number: u64| u32::try_from(number).ok();
+    if let [b'0'..=b'9', b' ', b'(', b'[', b'{', ready @ ..] = ret {
+        let (of, events) = (ready.strip_prefix(b"fd=")?, memmem::find(ready, b"revents=")?);
+        let events = &ready[events..];
+        let end = events.iter().position(|byte| *byte == b'}').unwrap_or(events.len());
+        let has =
+            |name: &[u8], bit| if memmem::find(&events[..end], name).is_some() { bit } else { 0 };
+        let events =
+            has(b"POLLHUP", Descriptor::HANG_UP) | has(b"POLLERR", 8) | has(b"POLLNVAL", 32);
+        let digits = of.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        return Some(Descriptor { fd: fd(decimal(of).0)?, events, on: kind(&of[digits..]) });
+    }
+    let digits = args.iter().take(8).take_while(|byte| byte.is_ascii_digit()).count();
+    let shown = args.get(digits..).filter(|rest| digits > 0 && rest.first() == Some(&b'<'))?;
+    Some(Descriptor { fd: fd(first)?, events: 0, on: kind(shown) })
+}
+
+/// What a descriptor is, by the text that `-y` adds to it; `Unknown` where there is none.
+fn kind(shown: &[u8]) -> WaitsOn {
+    let is = |start: &[u8]| shown.starts_with(start);
+    match shown {
+        _ if is(b"<pipe:") => WaitsOn::Pipe,
+        _ if is(b"<socket:") || is(b"<TCP") || is(b"<UDP") || is(b"<UNIX") => WaitsOn::Socket,
+        _ if is(b"</dev/pts/") || is(b"</dev/tty") => WaitsOn::Terminal,
+        _ if is(b"</") => WaitsOn::File,
+        _ => WaitsOn::Unknown,
+    }
+}
+
+/// So many bytes of an argument that is no number are compared.
+const FIRST: usize = 24;
 
 /// The call's name and the rest of the line after the parenthesis: `openat(AT_FDCWD, …`.
 pub(crate) fn call(payload: &[u8]) -> Option<(&[u8], &[u8])> {

@@ -51,7 +51,7 @@ impl Reader<'_> {
             Ok(()) => self.seen.ok += 1,
             Err(_) => self.processes.state(process).failure = true,
         }
-        let answer = Answer { outcome: Some(outcome), fingerprint: None, at_ns, kernel_ns };
+        let answer = Answer { at_ns, kernel_ns, ..Answer::outcome(outcome) };
         if path_at != PathAt::Nowhere {
             if whole && role == Role::Status && is_fstat(args) {
                 return self.detail_or_count(process, call, args, ret, answer);
@@ -159,7 +159,10 @@ impl Reader<'_> {
             ClassifiedBy::Nothing => None,
             _ => self.processes.state(process).streams.classify(by, args, ret),
         };
-        let Some((class, epoch)) = classified else { return self.count(process, call, answer) };
+        let Some((class, epoch)) = classified else {
+            let passed = payload::passed(args, ret, answer.kernel_ns);
+            return self.count(process, call, Answer { passed, ..answer });
+        };
         let question = self.builder.detail(process, self.calls.get(call).id, class);
         let answer = Answer { fingerprint: epoch, ..answer };
         self.last_row = Some(self.builder.answer(question, answer));
@@ -323,7 +326,7 @@ impl Reader<'_> {
         // That the process had a failure was noted with the first call of this text.
         self.seen.ok += u64::from(outcome.is_ok());
         self.seen.timed |= kernel_ns.is_some();
-        let answer = Answer { outcome: Some(outcome), fingerprint, at_ns, kernel_ns };
+        let answer = Answer { fingerprint, at_ns, kernel_ns, ..Answer::outcome(outcome) };
         match asked {
             Some((question, row)) => {
                 self.seen.paths += 1;

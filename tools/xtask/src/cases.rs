@@ -13,7 +13,8 @@ mod stage;
 mod written;
 
 use anyhow::{Result, ensure};
-use needless_rules::{MeasuredCase, RULES};
+use needless_model::Fact;
+use needless_rules::{MeasuredCase, RULES, Rule};
 use stage::{CaseBackend, CaseStage, Reported};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -201,6 +202,13 @@ impl FoundIn {
 }
 
 impl Case {
+    /// Whether the rule needs a count of every call.
+    fn needs_all(&self) -> bool {
+        let needs =
+            |rule: &&Rule| any(self.rule, rule.name) && rule.needs.contains(&Fact::AllCalls);
+        RULES.iter().any(|rule| needs(&rule))
+    }
+
     fn judge(&self, stage: &CaseStage, prove: bool, sums: &mut Sums) -> Result<()> {
         if let Some(why) = stage.missing(self.command, self.needs, self.around) {
             println!("{:21} skipped: {why}", self.rule);
@@ -214,14 +222,15 @@ impl Case {
         let before = stage.count(&bad)?;
         let after = stage.count(&good)?;
         let saved = before.saturating_sub(after);
+        let all = self.needs_all();
         let mut advised: Vec<Reported> = Vec::new();
         let mut all_predicted = Vec::new();
         let mut beside = BTreeSet::new();
         for backend in [CaseBackend::Ptrace, CaseBackend::Ebpf, CaseBackend::Log(self.environment)]
         {
             let found = FoundIn {
-                bad: stage.judge(&bad, backend, self.pedantic)?,
-                good: stage.judge(&good, backend, self.pedantic)?,
+                bad: stage.judge(&bad, backend, (self.pedantic, all))?,
+                good: stage.judge(&good, backend, (self.pedantic, all))?,
             };
             let reported = found.saved_by(self.rule);
             let predicted = found.predicted();
@@ -366,7 +375,7 @@ impl Healthy {
         let mut run = stage.run_of(folder.path(), "good", &variables, self.command, &around);
         // A program that fails at once makes few calls. The status of one that runs inside a script is unknown.
         run.succeeds = run.around.is_empty();
-        let reported = stage.judge(&run, backend, false)?;
+        let reported = stage.judge(&run, backend, (false, false))?;
         sums.healthy += 1;
         sums.wrong += u32::from(!reported.is_empty());
         Ok(reported.iter().map(|one| format!("{}:{} ({how})", one.rule, one.saved)).collect())

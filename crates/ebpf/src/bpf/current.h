@@ -133,7 +133,8 @@ static __always_inline __u64 first_argument(struct pt_regs *regs, bool compat)
 /* The caller and the outcome of a call. */
 struct call_ctx {
 	struct task_struct *task;
-	__u64 first;	/* its first argument, where calls are timed */
+	__u64 first;	/* its first argument, where every call is counted */
+	__u64 returned;	/* 0 where it failed */
 	__u16 nr;
 	__u16 err;	/* 0: it succeeded */
 	bool compat;

@@ -51,11 +51,12 @@ static __always_inline int call_returned(struct pt_regs *regs, long ret)
 			return 0;
 		call = NULL;
 	}
-	if (settings.latency)
+	if (settings.all || settings.latency)
 		cx.first = first_argument(regs, cx.compat);
+	cx.returned = ret > 0 ? ret : 0;
 	if (settings.all && nr >= 0 && (!call || call->kind == ACTION_PLAIN)) {
 		cx.nr = nr < 2 * CALLS ? nr : 0xffff;
-		if (count_again(outcome(cx.nr, cx.err), cx.compat, cx.first))
+		if (count_again(outcome(cx.nr, cx.err), cx.compat, cx.first, cx.returned))
 			return 0;
 	}
 	__u32 tgid = tgid_of(cx.task);

@@ -4,6 +4,11 @@
 #include "maps.h"
 #include "waits.h"
 
+/* From so many calls on, their descriptor is looked at, each time that their number has doubled. */
+#define LOOK_FROM 64
+/* So many descriptors of one poll are looked at. */
+#define POLLED 8
+
 /* The counter of `key`, added if it is new; NULL: there is no room. */
 static __always_inline struct counter *counter_of(void *map, struct counter_key *key)
 {
@@ -22,6 +27,22 @@ static __always_inline void add(struct counter *to, __u64 n, struct took took)
 	if (settings.latency) {
 		__sync_fetch_and_add(&to->kernel_ns, took.ns);
 		__sync_fetch_and_add(&to->untimed, took.untimed);
+	}
+}
+
+/* Adds how the calls of `from` followed one another. */
+static __always_inline void add_sequence(struct counter *to, const struct counter *from)
+{
+	__sync_fetch_and_add(&to->returned, from->returned);
+	__sync_fetch_and_add(&to->zero, from->zero);
+	__sync_fetch_and_add(&to->same, from->same);
+	__sync_fetch_and_add(&to->next, from->next);
+	__sync_fetch_and_add(&to->at_once, from->at_once);
+	to->first = from->first;
+	if (from->on) {
+		to->fd = from->fd;
+		to->events = from->events;
+		to->on = from->on;
 	}
 }
 
@@ -50,19 +71,60 @@ static __always_inline __u32 percpu_counter(const struct call_ctx *cx)
 	return (tgid_of(cx->task) * 31 + cx->nr * 7 + cx->err) % PERCPU_COUNTERS;
 }
 
+/* Looks at the descriptor of a call: its first argument, or the first one that poll has found ready. */
+__noinline int look_at(__u32 at, __u64 first)
+{
+	struct percpu_counter *here = bpf_map_lookup_elem(&percpu_counters, &at);
+	if (!here)
+		return 0;
+	struct { __u32 fd; __u16 events, revents; } polled = { .fd = first };
+	for (int i = 0; first >> 20 && i < POLLED; i++) {
+		if (bpf_probe_read_user(&polled, sizeof(polled), (void *)(first + i * sizeof(polled))))
+			return 0;
+		if (polled.revents)
+			break;
+	}
+	here->counter.fd = polled.fd;
+	here->counter.events = polled.revents;
+	here->counter.on = SEEN | kind_of(current_task(), polled.fd);
+	return 0;
+}
+
 static __always_inline void add_here(struct percpu_counter *here, const struct call_ctx *cx)
 {
 	struct took took = kernel_time(cx, here->key.image, false);
 	here->counter.count++;	/* only this CPU writes it */
 	here->counter.kernel_ns += took.ns;
 	here->counter.untimed += took.untimed;
+	/* As Sequence of needless_model does it. */
+	struct counter *sums = &here->counter;
+	__u64 waits = waits_of(cx->task);
+	if (sums->count > 1) {
+		sums->same += cx->first == sums->first;
+		sums->next += cx->first == sums->first + 1;
+		sums->at_once += waits == here->waits;
+	}
+	sums->first = cx->first;
+	here->waits = waits;
+	if (sums->count >= LOOK_FROM && !(sums->count & (sums->count - 1)))
+		look_at(percpu_counter(cx), cx->first);
+	if (!cx->returned)
+		sums->zero++;
+	else if (cx->returned <= LARGEST_RESULT)
+		sums->returned += cx->returned;
 }
 
 /* Counts a call without a path like the last one of its kind on this CPU, without a search for its process; false: it
  * is of another process, or there was none. A separate function, so that the verifier walks it once. */
-__noinline int count_again(__u32 outcome, __u32 compat, __u64 first)
+__noinline int count_again(__u32 outcome, __u32 compat, __u64 first, __u64 returned)
 {
-	struct call_ctx call = { .task = current_task(), .first = first, .nr = outcome, .err = outcome >> 16 };
+	struct call_ctx call = {
+		.task = current_task(),
+		.first = first,
+		.returned = returned,
+		.nr = outcome,
+		.err = outcome >> 16,
+	};
 	const struct call_ctx *cx = &call;
 	call.compat = compat;
 	__u32 at = percpu_counter(cx);
@@ -84,16 +146,18 @@ __noinline int give_back(__u32 at)
 	struct counter_key key = here->key;
 	struct counter *known = counter_of(&counters, &key);
 	struct took took = { here->counter.kernel_ns, here->counter.untimed };
-	if (known)
+	if (known) {
 		add(known, here->counter.count, took);
-	else
+		add_sequence(known, &here->counter);
+	} else {
 		fold(outcome(key.nr, key.err), key.compat, here->counter.count, took.ns, took.untimed);
+	}
 	return 0;
 }
 
 static __always_inline void count_plain(struct proc *proc, const struct call_ctx *cx)
 {
-	if (count_again(outcome(cx->nr, cx->err), cx->compat, cx->first))
+	if (count_again(outcome(cx->nr, cx->err), cx->compat, cx->first, cx->returned))
 		return;
 	__u32 at = percpu_counter(cx);
 	give_back(at);

@@ -124,6 +124,7 @@ fn plus(one: Tally, other: Tally) -> Tally {
         last_ns: one.last_ns.max(other.last_ns),
         kernel_ns: one.kernel_ns + other.kernel_ns,
         timed: one.timed.wrapping_add(other.timed),
+        sequence: one.sequence.with(other.sequence, u64::wrapping_add),
     }
 }
 
@@ -136,6 +137,7 @@ fn minus(later: Tally, earlier: Tally) -> Tally {
         repeated: later.repeated.saturating_sub(earlier.repeated).min(count),
         kernel_ns: later.kernel_ns.saturating_sub(earlier.kernel_ns),
         timed: later.timed.saturating_sub(earlier.timed).min(count),
+        sequence: later.sequence.with(earlier.sequence, u64::saturating_sub),
         ..later
     }
 }
@@ -146,6 +148,7 @@ fn most(one: Tally, other: Tally) -> Tally {
         repeated: one.repeated.max(other.repeated),
         kernel_ns: one.kernel_ns.max(other.kernel_ns),
         timed: one.timed.max(other.timed),
+        sequence: one.sequence.with(other.sequence, u64::max),
         ..one
     }
 }

@@ -1,12 +1,12 @@
 //! The bytes that the programs in the kernel and this crate exchange, as the rest of the crate uses them.
 
 use crate::session::layout::{
-    ANSWER, Action, Call, Counter, Decider, MappingMessage, MessageHead, MessageKind, Moves, NONE,
-    OrphanRow, PathMessage, ProcessMessage, QUESTION, Reply, Row, RowKey, Settings, Spent,
-    StackMessage, When,
+    ANSWER, Action, Call, Counter, Decider, LARGEST_RESULT, MappingMessage, MessageHead,
+    MessageKind, Moves, NONE, OrphanRow, PathMessage, ProcessMessage, QUESTION, Reply, Row, RowKey,
+    SEEN, Settings, Spent, StackMessage, When,
 };
 use crate::{Scope, SessionOptions};
-use needless_model::{Query, Tally};
+use needless_model::{Descriptor, Query, Sequence, Tally, WaitsOn};
 use needless_syscalls::{self as syscalls, Abi, CallKind, Classifier, Condition, Shape, abis};
 use zerocopy::{FromBytes, FromZeros, Immutable, KnownLayout};
 
@@ -14,6 +14,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, KnownLayout};
 pub(crate) const INITIAL_PID_NAMESPACE: u32 = 0xeffffffc;
 
 const _: () = assert!(ANSWER == needless_model::ANSWER && QUESTION == needless_model::QUESTION);
+const _: () = assert!(LARGEST_RESULT == needless_model::LARGEST_RESULT);
 
 /// What only the machine knows.
 pub(crate) struct Here {
@@ -157,6 +158,7 @@ impl Row {
             last_ns: self.last_ns.saturating_sub(started_ns),
             kernel_ns: self.kernel_ns,
             timed: if latency { count.wrapping_sub(self.untimed.into()) } else { 0 },
+            sequence: Sequence::default(),
         }
     }
 }
@@ -164,9 +166,27 @@ impl Row {
 impl Counter {
     /// `latency`: whether calls are timed.
     pub(crate) fn tally(&self, latency: bool) -> Tally {
-        let Counter { count, kernel_ns, untimed } = *self;
+        let Counter { count, kernel_ns, untimed, returned, zero, same, next, at_once, .. } = *self;
         let timed = if latency { count.saturating_sub(untimed) } else { 0 };
-        Tally { count, kernel_ns, timed, ..Tally::default() }
+        let on = WaitsOn::ALL.get(usize::from(self.on & (SEEN - 1))).copied();
+        let descriptor = on.filter(|_| self.on & SEEN != 0).map(|on| Descriptor {
+            fd: self.fd,
+            events: self.events,
+            on,
+        });
+        let (calls, of_time, first) = (count, count, self.first);
+        let sequence = Sequence {
+            calls,
+            returned,
+            zero,
+            same,
+            next,
+            at_once,
+            timed: of_time,
+            first,
+            descriptor,
+        };
+        Tally { count, kernel_ns, timed, sequence, ..Tally::default() }
     }
 }
 

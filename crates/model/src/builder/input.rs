@@ -2,7 +2,7 @@
 
 #[cfg(doc)]
 use crate::{Builder, Loss, Row};
-use crate::{CallId, Errno, Query};
+use crate::{CallId, Errno, Passed, Query, Sequence};
 
 /// Limits of a profile.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,8 @@ pub struct Answer {
     pub at_ns: Option<u64>,
     /// Time in the kernel, where known.
     pub kernel_ns: Option<u64>,
+    /// What a single call without a path was given and returned, where known.
+    pub passed: Option<Passed>,
 }
 
 impl Answer {
@@ -87,4 +89,6 @@ pub struct Tally {
     pub kernel_ns: u64,
     /// As [`Row::timed`].
     pub timed: u64,
+    /// As [`Row::sequence`].
+    pub sequence: Sequence,
 }

@@ -2,7 +2,7 @@
 
 use super::asked::{Asked, Key, Last, NONE};
 use super::{Answer, Builder, QuestionId};
-use crate::{Errno, Loss, ProcId, Process, Row, Spawn, Target};
+use crate::{Errno, Loss, ProcId, Process, Row, Sequence, Spawn, Target};
 use std::hash::BuildHasher;
 
 impl Builder {
@@ -75,6 +75,7 @@ impl Builder {
             timed: 0,
             first_ns: 0,
             last_ns: 0,
+            sequence: Sequence::default(),
             sites: Vec::new(),
         });
         id
@@ -90,6 +91,9 @@ pub(super) fn fill(row: &mut Row, n: u64, answer: Answer) {
         row.last_ns = row.last_ns.max(at);
     }
     row.count += n;
+    if let Some(passed) = answer.passed {
+        row.sequence.add(passed);
+    }
     if let Some(ns) = answer.kernel_ns {
         row.kernel_ns += ns;
         row.timed += n;

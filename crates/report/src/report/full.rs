@@ -309,7 +309,7 @@ pub(crate) fn notes(report: &Report<'_>) -> Vec<(&'static str, String, Option<Ti
     let mut notes = vec![
         ("observed", observed(report), None),
         ("lost", summary::lost(document), (!whole).then_some(Tint::Care)),
-        ("not checked", summary::not_checked(document), None),
+        ("not checked", summary::not_checked(document, false), None),
     ];
     let some = [
         summary::selection(document),

@@ -29,5 +29,5 @@ pub(crate) fn storms(view: &View<'_>, details: &[ArgClass], least: u64) -> Vec<C
 /// Whether the finding is about calls without a path: these have no share of the calls that name
 /// one.
 pub(crate) fn about(view_rows: &[Row], finding: &Finding) -> bool {
-    finding.rows.iter().all(|at| matches!(view_rows[*at].target, Target::ArgClass(_)))
+    finding.rows.iter().all(|at| !view_rows[*at].query.names_path())
 }

@@ -13,6 +13,7 @@
 //! * a new process or thread: fork(2), nptl/pthread_create.c, sysdeps/unix/sysv/linux/spawni.c: its stack, its structures,
 //!   signals blocked and restored around it; wait(2) for it, and once more to learn that no child is left.
 
+use crate::rule::resources::small_transfers;
 use needless_model::{ProcId, Query, Row, Spawn, Target};
 use std::collections::HashMap;
 
@@ -136,6 +137,7 @@ impl Known {
             // A look at a path that no rule asks about: the first one.
             (Query::OtherPath, _) => calls.min(1),
             (Query::NoPath, _) if ALWAYS.contains(&call) => calls,
+            (Query::NoPath, _) if small_transfers::are_large(call, row) => calls,
             (Query::NoPath, _) => {
                 let did = self.0.entry(row.process).or_default();
                 let each = |per: Per| match per {

@@ -17,7 +17,7 @@ use crate::rule::locale::{
     message_path,
 };
 use crate::rule::names::{host_aliases, name_search_list, resolver_reread};
-use crate::rule::resources::{heap_trim_churn, unbuffered_output};
+use crate::rule::resources::{allocator_setting, heap_trim_churn, unbuffered_output};
 use crate::rule::servers::kerberos_probing;
 use crate::rule::time::{tz_misread, tz_not_found, tz_unset, zone_file_missing};
 use crate::rule::tools::terminal_unknown;
@@ -85,6 +85,10 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         "tz-unset" | "zone-scan" | "zone-file-missing" | "tz-not-found" | "tz-misread" => {
             another_zone(rule, said, &view, now).ok_or_else(never)?
         }
+        "allocator-setting" => match now {
+            Some(None) => Err(format!("{variable} is not set there")),
+            _ => allocator_setting::remedy_of(variable, process).ok_or_else(never),
+        },
         "heap-trim-churn" => allocator(variable, process).ok_or_else(never)?,
         "kerberos-probing" => Ok(kerberos_probing::remedy()),
         "resolver-reread" => more(resolver_reread::remedy(process), now),

@@ -126,13 +126,18 @@ pub fn waits(profile: &Profile) -> Vec<Waits> {
     all
 }
 
+/// Whether calls of this name are made to wait.
+pub(crate) fn is_made_to_wait(call: &str) -> bool {
+    WaitKind::of(call, WaitsOn::Unknown).is_made_to_wait()
+}
+
 /// Whether the measured time of a row is that of waiting and no cost. A backend that sees calls wait counts them apart;
 /// a log shows only how long a call took.
 pub(crate) fn only_waits(profile: &Profile, row: &Row) -> bool {
     profile.waits.is_empty()
         && row.timed > 0
         && row.query == Query::NoPath
-        && WaitKind::of(profile.call(row), WaitsOn::Unknown).is_made_to_wait()
+        && is_made_to_wait(profile.call(row))
 }
 
 /// A file system on which failed look-ups take most of their time.

@@ -3,6 +3,7 @@
 use super::{EndedCall, Reader};
 use crate::call_names::{Class, Named, PathAt, Role};
 use crate::fast::tails;
+use crate::payload;
 use crate::prefix::Prefix;
 use crate::record;
 use needless_model::{Answer, Errno, ProcId};
@@ -42,7 +43,7 @@ impl Reader<'_> {
             Class::Plain if !self.calls.get(call).classified_by.may_classify(text) => {
                 // Only the outcome matters; half of all calls are of this kind.
                 let line = &line[..line.len() - (rest.len() - text.len())];
-                let Some((_, outcome)) = self.tails.ending_of(line, text, kernel_ns) else {
+                let Some((end, outcome)) = self.tails.ending_of(line, text, kernel_ns) else {
                     return false;
                 };
                 let at_ns = self.tick(prefix);
@@ -50,7 +51,8 @@ impl Reader<'_> {
                 self.seen.calls += 1;
                 self.seen.ok += u64::from(outcome.is_ok());
                 self.seen.timed |= kernel_ns.is_some();
-                let answer = Answer { at_ns, kernel_ns, ..Answer::outcome(outcome) };
+                let passed = payload::passed(end.args, end.ret, kernel_ns);
+                let answer = Answer { at_ns, kernel_ns, passed, ..Answer::outcome(outcome) };
                 match self.rows.find((process, call, outcome)) {
                     Some(row) => {
                         self.last_row = Some(row);

@@ -265,12 +265,12 @@ impl CaseStage {
         Ok(total.split_whitespace().nth(3).context("no total")?.parse()?)
     }
 
-    /// What the rules find.
+    /// What the rules find; `all`: in every call, also where a backend can leave some out.
     pub(super) fn judge(
         &self,
         run: &Run,
         backend: CaseBackend,
-        pedantic: bool,
+        (pedantic, all): (bool, bool),
     ) -> Result<Vec<Reported>> {
         let report = run.folder.join("report.json");
         let _ = std::fs::remove_file(&report);
@@ -290,7 +290,8 @@ impl CaseStage {
             }
             CaseBackend::Ptrace | CaseBackend::Ebpf => {
                 let start = [&*program, "run", "--backend", backend.name()];
-                self.perform(run, &[&start, pedantic, &reported, &["--"]].concat(), false)?;
+                let all: &[&str] = if all { &["--all"] } else { &[] };
+                self.perform(run, &[&start, pedantic, all, &reported, &["--"]].concat(), false)?;
             }
         }
         let text = std::fs::read_to_string(&report).with_context(|| {

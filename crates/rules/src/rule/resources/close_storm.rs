@@ -293,12 +293,12 @@ const LOWER: &str = "Lower the soft limit of open files where it is started: Lim
                      ulimit -Sn 1024; or use a version with close_range()";
 const TOO_FEW: &str = "A program that needs more descriptors and does not raise the limit itself then runs out of them.";
 
-fn lower() -> Remedy {
+pub(super) fn lower() -> Remedy {
     helpers::setting(Setting::OpenFiles, LOWER, TOO_FEW)
 }
 
 /// The same for a process as it is: where its limit is as low as usual, it is not the cause.
-fn lower_here(process: &Process) -> Result<Remedy, String> {
+pub(super) fn lower_here(process: &Process) -> Result<Remedy, String> {
     match process.open_files {
         Some(limit @ ..=1024) => Err(format!("its soft limit of open files is {limit} there")),
         _ => Ok(lower()),

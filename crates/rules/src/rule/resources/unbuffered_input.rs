@@ -89,7 +89,7 @@ const FEWEST: u64 = 500;
 const FEWEST_OF_SHELL: u64 = 10_000;
 /// POSIX makes them read input that is not a file a byte at a time: the commands that they run
 /// share it.
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "mksh", "zsh", "busybox", "ash"];
+pub(super) const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "mksh", "zsh", "busybox", "ash"];
 
 pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
     let mut cases = details::storms(view, &[ArgClass::TinyInput], FEWEST);
