@@ -8,6 +8,9 @@ use needless_rules::{Amount, Priced, Scale};
 /// More processes or findings than any observation has: a file that says so is no report.
 const MOST: u64 = 1 << 22;
 
+/// Fewer calls that no rule looked at take no noticeable time.
+const MANY: u64 = 1000;
+
 impl ReportDocument {
     /// # Errors
     /// When the document says what no observation can have seen.
@@ -101,9 +104,9 @@ impl ReportAccount {
         others.into_iter().fold(self.calls, u64::saturating_sub)
     }
 
-    /// Whether rules looked at fewer than half of the calls.
+    /// Whether rules looked at fewer than half of the calls, of so many that they may matter.
     pub(crate) fn is_mostly_unjudged(&self) -> bool {
-        self.unjudged.calls > self.calls / 2
+        self.unjudged.calls > self.calls / 2 && self.unjudged.calls >= MANY
     }
 
     /// The needless calls whose cause is known.
