@@ -161,8 +161,8 @@ impl Totals {
         if let (Some(user), Some(system), Some(all)) = (&mut user, &mut system, sum(|p| p.cpu_ns)) {
             let known = u128::from(*user + *system);
             let rest = all.saturating_sub(*user + *system);
-            if known > 0 {
-                let part = (u128::from(rest) * u128::from(*user) / known) as u64;
+            if let Some(part) = (u128::from(rest) * u128::from(*user)).checked_div(known) {
+                let part = part as u64;
                 (*user, *system) = (*user + part, *system + rest - part);
             }
         }

@@ -206,7 +206,7 @@ impl Case {
     fn needs_all(&self) -> bool {
         let needs =
             |rule: &&Rule| any(self.rule, rule.name) && rule.needs.contains(&Fact::AllCalls);
-        RULES.iter().any(|rule| needs(&rule))
+        RULES.iter().any(needs)
     }
 
     fn judge(&self, stage: &CaseStage, prove: bool, sums: &mut Sums) -> Result<()> {

@@ -85,10 +85,7 @@ pub fn rederive(rule: &str, said: &Change, here: &Profile) -> Result<Remedy, Str
         "tz-unset" | "zone-scan" | "zone-file-missing" | "tz-not-found" | "tz-misread" => {
             another_zone(rule, said, &view, now).ok_or_else(never)?
         }
-        "allocator-setting" => match now {
-            Some(None) => Err(format!("{variable} is not set there")),
-            _ => allocator_setting::remedy_of(variable, process).ok_or_else(never),
-        },
+        "allocator-setting" => allocator_setting::remedy_of(variable, process),
         "heap-trim-churn" => allocator(variable, process).ok_or_else(never)?,
         "kerberos-probing" => Ok(kerberos_probing::remedy()),
         "resolver-reread" => more(resolver_reread::remedy(process), now),

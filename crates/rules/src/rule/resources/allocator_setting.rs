@@ -176,10 +176,14 @@ fn case(view: &View<'_>, sink: &Sink, cause: &Cause, id: ProcId) -> Option<Case>
     (case.needless >= FEWEST).then_some(case)
 }
 
-/// What is advised for a variable as the process has it; `None`: nothing.
-pub(crate) fn remedy_of(variable: &str, process: &Process) -> Option<Remedy> {
-    let cause = CAUSES.iter().find(|cause| cause.variable == variable)?;
-    Some(remedy(cause, &(cause.better)(process.env.value(variable)?)?))
+/// What is advised for a variable as the process has it, or why nothing.
+pub(crate) fn remedy_of(variable: &str, process: &Process) -> Result<Remedy, String> {
+    let value = process.env.value(variable).filter(|value| !value.is_empty());
+    let value = value.ok_or_else(|| format!("{variable} is not set there"))?;
+    let cause = CAUSES.iter().find(|cause| cause.variable == variable);
+    let better = cause.and_then(|cause| Some((cause, (cause.better)(value)?)));
+    let (cause, better) = better.ok_or_else(|| format!("{variable} has a harmless value there"))?;
+    Ok(remedy(cause, &better))
 }
 
 fn remedy(cause: &Cause, better: &str) -> Remedy {
