@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many rows a window has at most, but for those of the others, which are folded: one for each fate and cause.
-pub const MOST_ROWS: usize = 500;
+pub const MOST_ROWS: usize = 750;
 
 /// What became of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

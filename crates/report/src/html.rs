@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// The hashes of both, as a content security policy has them: `openssl dgst -sha256 -binary FILE | base64`. A test
 /// compares them with the files.
-const STYLE_HASH: &str = "KcHAJxaLpaH9VM53U+24c2m/sv2ApmpaGa1qDiIBK1w=";
+const STYLE_HASH: &str = "4FNIYFeLS5PjQRVubG5NMWjQ8h4nsX0Z5NO/BNhF0KI=";
 const SCRIPT_HASH: &str = "xlKKb+MAQc+0nndHqahOIuAVHTXC+SC88pHMB2cG9yQ=";
 
 /// A text as HTML, without effect on the page or on the direction of its letters.

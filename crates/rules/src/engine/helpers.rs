@@ -94,6 +94,12 @@ pub(crate) fn by_program(
     groups.into_iter().filter(|(_, cases)| many(cases)).collect()
 }
 
+/// Whether so many calls are much of what a process does: a loop, and not one of many things.
+pub(crate) fn is_much(view: &View<'_>, id: ProcId, calls: u64) -> bool {
+    let all: u64 = view.rows_of(id).map(|(_, row)| row.count).sum();
+    calls.saturating_mul(5) >= all
+}
+
 /// Counts `each` calls for an open that succeeded, the open included; 1 for any other call.
 pub(crate) fn per_open(each: u64) -> impl Fn(&Row, &str) -> u64 {
     move |row, _| if row.query == Query::Open && row.ok() { each } else { 1 }

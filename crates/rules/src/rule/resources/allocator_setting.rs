@@ -173,7 +173,7 @@ fn case(view: &View<'_>, sink: &Sink, cause: &Cause, id: ProcId) -> Option<Case>
         case.needless += row.count - 1;
         case.rows.push(at);
     }
-    (case.needless >= FEWEST).then_some(case)
+    (case.needless >= FEWEST && helpers::is_much(view, id, case.of)).then_some(case)
 }
 
 /// What is advised for a variable as the process has it, or why nothing.

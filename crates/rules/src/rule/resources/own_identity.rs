@@ -33,6 +33,18 @@
 //! nothing
 //! ```
 //!
+//! A thousand beside much else, as SQLite asks at the start of each transaction:
+//!
+//! ```trace
+//! facts +allcalls
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! getpid() = 4711 x1500
+//! lseek(3, 0, SEEK_CUR) = 0 x9000
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! A program that changes its user, and looks whether it did:
 //!
 //! ```trace
@@ -91,7 +103,10 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
             let rows =
                 view.rows_of(id).filter(|(at, row)| !row.query.names_path() && !sink.taken(*at));
             for (at, row) in rows.filter(|(_, row)| view.profile.call(row) == call) {
-                if row.count >= FEWEST && !makes(view, id, changes) {
+                if row.count >= FEWEST
+                    && helpers::is_much(view, id, row.count)
+                    && !makes(view, id, changes)
+                {
                     let needless = row.count - 1;
                     cases.push(Case { process: id, needless, of: row.count, rows: vec![at] });
                 }

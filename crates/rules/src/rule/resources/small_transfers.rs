@@ -116,7 +116,11 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
             let rows =
                 view.rows_of(id).filter(|(at, row)| !row.query.names_path() && !sink.taken(*at));
             for (at, row) in rows.filter(|(_, row)| view.profile.call(row) == call) {
-                if row.count >= least && is_small(row) && !may_wait(view, id, row) {
+                if row.count >= least
+                    && is_small(row)
+                    && helpers::is_much(view, id, row.count)
+                    && !may_wait(view, id, row)
+                {
                     let with = row.sequence.returned.div_ceil(BUFFER).max(1);
                     let needless = row.count.saturating_sub(with);
                     cases.push(Case { process: id, needless, of: row.count, rows: vec![at] });
