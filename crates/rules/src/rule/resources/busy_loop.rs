@@ -91,6 +91,20 @@
 //! nothing
 //! ```
 //!
+//! A shell that reads from a pipe, and tries each time whether it can go back:
+//!
+//! ```trace
+//! facts +allcalls
+//! execve("/usr/bin/bash", ["bash"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 1200
+//! lseek(0, 0, SEEK_CUR) = -1 ESPIPE (Illegal seek) <0.000003>
+//! read(0, "x", 1) = 1 <0.000003> x4
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! Failing calls about different things, as where a program asks which descriptors are open:
 //!
 //! ```trace
@@ -137,8 +151,8 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Fewer take no noticeable time.
 const FEWEST: u64 = 1000;
-/// Of so many polls at least one is to bring something.
-const POLLS_FOR_A_TRANSFER: u64 = 10;
+/// Of so many calls of a loop that gets something done, at least one transfers something.
+const CALLS_FOR_A_TRANSFER: u64 = 10;
 
 /// What a loop does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,7 +200,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
                 continue;
             }
             let taken = *taken.get_or_insert_with(|| transfers(view, id));
-            if polls && taken * POLLS_FOR_A_TRANSFER > row.count {
+            if taken * CALLS_FOR_A_TRANSFER > row.count {
                 continue;
             }
             let case = Case { process: id, needless: row.count - 1, of: row.count, rows: vec![at] };
@@ -300,7 +314,7 @@ fn find(view: &View<'_>, sink: &mut Sink, kind: Loop, program: &str, cases: Vec<
     sink.find(priced(view, helpers::beside(finding, besides)));
 }
 
-/// The calls that a loop makes besides: those of its process that are as many. They are claimed.
+/// The calls that a loop makes besides: those of its process that are as many. They are explained.
 fn beside(view: &View<'_>, sink: &mut Sink, cases: &[Case]) -> i64 {
     let mut besides = 0;
     for case in cases {
@@ -311,7 +325,7 @@ fn beside(view: &View<'_>, sink: &mut Sink, cases: &[Case]) -> i64 {
         let rows: Vec<(usize, u64)> =
             rows.filter(|(at, _)| !sink.taken(*at)).map(|(at, row)| (at, row.count)).collect();
         for (at, calls) in rows {
-            sink.claim(at, calls - 1);
+            sink.explain(&[at]);
             besides += i64::try_from(calls - 1).unwrap_or(0);
         }
     }
