@@ -53,7 +53,9 @@ fn a_budget_ends_the_pairs() {
     // The first is always run; of a short command, as many as a statement on CPU time needs.
     for (seconds, pairs) in [("0.01", 6), ("0.6", 1)] {
         let (done, proof) = prove(&["--set", "X=1", "--budget", "1ms"], &["sleep", seconds]);
-        assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+        // Six pairs may by chance all be longer without the change, or all shorter.
+        let status = if proof["outcome"] == "proven" { 0 } else { 1 };
+        assert_eq!(done.status.code(), Some(status), "{}", stderr(&done));
         assert_eq!(proof["pairs"], pairs, "{proof:#}");
         assert_eq!(proof["early"], false);
     }
