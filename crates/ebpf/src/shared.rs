@@ -229,9 +229,9 @@ shared! {
         /// The process: its id, how many programs it has executed, and when it was started.
         tgid: u32,
         execs: u32,
-        unused: u32,
+        /// The thread of the last call, and how often it had waited by then.
+        tid: u32,
         start: u64,
-        /// How often the thread of the last call had waited by then.
         waits: u64,
         counter: Counter,
     }

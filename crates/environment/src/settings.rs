@@ -9,10 +9,12 @@ mod open_files;
 mod php;
 mod preload_file;
 
+use crate::activation::WorkerQuery;
 use crate::error::EnvironmentError;
 use crate::in_force::Seen;
 use crate::merge::ChangeRequest;
 use crate::place::{Destination, Place};
+use crate::places::Edit;
 use crate::places::systemd::LIMIT;
 use crate::request::{Modules, Request, Subject};
 use crate::running::{main_process, main_process_of, unit_name};
@@ -175,6 +177,20 @@ pub(crate) fn seen(
 fn title(pid: u32) -> String {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&words).replace('\0', " ").trim_end().to_owned()
+}
+
+/// The process that was started last, of those with such a title: a reload starts new workers.
+fn newest(of: &WorkerQuery<'_>, titled: impl Fn(&str) -> bool) -> Option<u32> {
+    let all = of.processes.iter().copied();
+    all.filter(|pid| titled(&title(*pid))).max_by_key(|pid| start_time(*pid))
+}
+
+/// The value to write into a file of ours, which begins with `note`.
+fn value_of_ours<'e>(text: &str, note: &str, edit: &Edit<'e>) -> Result<&'e str, EnvironmentError> {
+    if !text.is_empty() && !text.starts_with(note) {
+        return Err("needless did not write it: look at it by hand".into());
+    }
+    Ok(edit.value.ok_or("it is set, and not removed")?)
 }
 
 /// Whether the process is newer than the file. Both clocks are coarse.

@@ -111,10 +111,10 @@ impl Reader {
         let word = |n: usize| own.get(n).and_then(|word| word.to_str()).unwrap_or_default();
         let task = Task::ALL.iter().find(|(name, _)| *name == word(2));
         let (_, task) = *task.ok_or_else(|| failed("there is no such task"))?;
-        // Whoever ends the parent wants this ended. It may have happened before the kernel was told.
-        let told = set_parent_process_death_signal(Some(Signal::KILL));
+        // Whoever ends the parent wants this ended. It may have happened before this call.
+        let asked = set_parent_process_death_signal(Some(Signal::KILL));
         let parent = word(1).parse().ok().and_then(Pid::from_raw);
-        if told.is_err() || parent.is_none() || getppid() != parent {
+        if asked.is_err() || parent.is_none() || getppid() != parent {
             return Err(failed("the process that started it is gone"));
         }
         let before =

@@ -12,6 +12,10 @@ static __always_inline __u32 tgid_of(struct task_struct *current)
 {
 	return TYPED ? current->tgid : bpf_get_current_pid_tgid() >> 32;
 }
+static __always_inline __u32 tid_of(struct task_struct *current)
+{
+	return TYPED ? current->pid : (__u32)bpf_get_current_pid_tgid();
+}
 static __always_inline bool has_threads(struct task_struct *current)
 {
 	return (TYPED ? current->signal->nr_threads : BPF_CORE_READ(current, signal, nr_threads)) > 1;

@@ -99,13 +99,16 @@ static __always_inline void add_here(struct percpu_counter *here, const struct c
 	/* As Sequence of needless_model does it. */
 	struct counter *sums = &here->counter;
 	__u64 waits = waits_of(cx->task);
+	__u32 tid = tid_of(cx->task);
 	if (sums->count > 1) {
 		sums->same += cx->first == sums->first;
 		sums->next += cx->first == sums->first + 1;
-		sums->at_once += waits == here->waits;
+		/* Threads of a pool may have waited equally often. */
+		sums->at_once += tid == here->tid && waits == here->waits;
 	}
 	sums->first = cx->first;
 	here->waits = waits;
+	here->tid = tid;
 	if (sums->count >= LOOK_FROM && !(sums->count & (sums->count - 1)))
 		look_at(percpu_counter(cx), cx->first);
 	if (!cx->returned)

@@ -1,7 +1,7 @@
 //! `AllowOverride None` in the `<Directory>` sections of Apache's configuration below whose directories there is no
 //! .htaccess. <https://httpd.apache.org/docs/2.4/mod/core.html#allowoverride>
 
-use super::{ChangedUnit, sees_ours, title};
+use super::{ChangedUnit, newest, sees_ours, title};
 use crate::activation::{Activation, WorkerQuery};
 use crate::disk::Disk;
 use crate::error::EnvironmentError;
@@ -11,7 +11,7 @@ use crate::merge::{ChangeRequest, listed};
 use crate::place::{DEFAULT, Destination, Place};
 use crate::places::{lines, splice};
 use crate::running::{main_process, run};
-use needless_host::{command, start_time};
+use needless_host::command;
 use needless_model::Confidence;
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -28,9 +28,7 @@ pub(super) static OVERRIDES: Place = Place {
     files: "the files of the <Directory> sections",
     effect: "a reload of Apache, which starts its workers anew",
     make: Some(make),
-    worker: Some(|of: &WorkerQuery<'_>| {
-        of.processes.iter().copied().max_by_key(|pid| start_time(*pid))
-    }),
+    worker: Some(|of: &WorkerQuery<'_>| newest(of, |_| true)),
     // A worker that is the same was there before.
     look: Some(|_, _| Some(Err("the configuration from before".to_owned()))),
     // Asked before the reload.

@@ -1,14 +1,14 @@
 //! nginx's cache of open files, in a file of its own below conf.d, where nginx.conf includes that directory.
 //! <https://nginx.org/en/docs/http/ngx_http_core_module.html#open_file_cache>
 
-use super::{ChangedUnit, is_newer, sees_ours, title};
+use super::{ChangedUnit, is_newer, newest, sees_ours, title, value_of_ours};
 use crate::activation::{Activation, WorkerQuery};
 use crate::error::EnvironmentError;
 use crate::merge::ChangeRequest;
 use crate::place::{DEFAULT, Destination, Place};
 use crate::places::{Edit, FoundValue, NOTE};
 use crate::running::{main_process, processes_of_unit, run};
-use needless_host::{open_files, start_time};
+use needless_host::open_files;
 use needless_model::Confidence;
 use std::mem::take;
 
@@ -49,17 +49,13 @@ fn find(text: &str, name: &str, _: Option<&str>) -> Vec<FoundValue> {
 }
 
 fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    if !text.is_empty() && !text.starts_with(NOTE) {
-        return Err("needless did not write it: look at it by hand".into());
-    }
-    let value = edit.value.ok_or("it is set, and not removed")?;
+    let value = value_of_ours(text, NOTE, edit)?;
     Ok(format!("{NOTE}\n{NAME} {value};\n{NAME}_valid {VALID};\n{NAME}_errors on;\n"))
 }
 
 /// The worker that was started last: a reload starts new ones, and the old ones end with their last request.
 fn newest_worker(of: &WorkerQuery<'_>) -> Option<u32> {
-    let is_worker = |pid: &&u32| title(**pid) == "nginx: worker process";
-    of.processes.iter().filter(is_worker).copied().max_by_key(|pid| start_time(*pid))
+    newest(of, |title| title == "nginx: worker process")
 }
 
 /// The file with the cache, for the nginx of the subject.

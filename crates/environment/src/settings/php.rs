@@ -1,14 +1,13 @@
 //! php-fpm's cache of resolved paths, in a file of its own in the directory of settings that this php-fpm reads at its
 //! start. <https://www.php.net/manual/en/ini.core.php#ini.realpath-cache-size>
 
-use super::{ChangedUnit, is_newer, sees_ours, title};
+use super::{ChangedUnit, is_newer, newest, sees_ours, title, value_of_ours};
 use crate::activation::{Activation, WorkerQuery};
 use crate::error::EnvironmentError;
 use crate::merge::ChangeRequest;
 use crate::place::{DEFAULT, Destination, Place};
 use crate::places::{Edit, FoundValue};
 use crate::running::{main_process, property, run};
-use needless_host::start_time;
 use needless_model::Confidence;
 
 pub(super) const NAME: &str = "realpath_cache_size";
@@ -16,7 +15,7 @@ pub(super) const NAME: &str = "realpath_cache_size";
 const TTL: &str = "realpath_cache_ttl";
 const NOTE: &str = "; Written by needless.";
 const FILE: &str = "zz-needless.ini";
-/// Options by which it is told other settings than those of its files.
+/// Options that give it other settings than those of its files.
 const OTHER: [&str; 6] = [" -c ", " --php-ini", " -n ", " --no-php-ini", " -d ", " --define"];
 /// Four times PHP's own size, which is enough for 40,000 paths or so; and seconds.
 const WANTED: (&str, &str) = ("16M", "600");
@@ -52,17 +51,13 @@ fn find(text: &str, name: &str, _: Option<&str>) -> Vec<FoundValue> {
 }
 
 fn put(text: &str, edit: &Edit<'_>) -> Result<String, EnvironmentError> {
-    if !text.is_empty() && !text.starts_with(NOTE) {
-        return Err("needless did not write it: look at it by hand".into());
-    }
-    let value = edit.value.ok_or("it is set, and not removed")?;
+    let value = value_of_ours(text, NOTE, edit)?;
     Ok(format!("{NOTE}\n{NAME} = {value}\n{TTL} = {}\n", WANTED.1))
 }
 
 /// The worker that was started last: a reload starts new ones.
 fn newest_worker(of: &WorkerQuery<'_>) -> Option<u32> {
-    let is_worker = |pid: &&u32| title(**pid).starts_with("php-fpm: pool ");
-    of.processes.iter().filter(is_worker).copied().max_by_key(|pid| start_time(*pid))
+    newest(of, |title| title.starts_with("php-fpm: pool "))
 }
 
 /// A php-fpm, as it says itself what it would read now.

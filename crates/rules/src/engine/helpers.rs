@@ -1,6 +1,6 @@
 //! For rules that count rows of one program: which are needless, and which were the first and needed.
 
-use crate::engine::{Case, Merged, PathPattern, merge_by};
+use crate::engine::{Case, Merged, PathPattern, is_made_to_wait, merge_by};
 use crate::{Sink, View};
 use needless_model::{
     Change, Errno, Finding, ProcId, Process, Query, Remedy, Row, RuleName, Safety, Setting, Stage,
@@ -92,6 +92,13 @@ pub(crate) fn by_program(
     }
     let many = |cases: &[Case]| cases.iter().map(|case| case.needless).sum::<u64>() >= least;
     groups.into_iter().filter(|(_, cases)| many(cases)).collect()
+}
+
+/// Whether the process may wait between the calls of a row: where their time is not known, by how many other calls wait.
+pub(crate) fn may_wait(view: &View<'_>, (at, row): (usize, &Row)) -> bool {
+    let waits = |row: &Row| !row.query.names_path() && is_made_to_wait(view.profile.call(row));
+    let others = view.rows_of(row.process).filter(|(other, row)| *other != at && waits(row));
+    row.sequence.timed == 0 && others.map(|(_, row)| row.count).sum::<u64>() * 2 >= row.count
 }
 
 /// Whether so many calls are much of what a process does: a loop, and not one of many things.

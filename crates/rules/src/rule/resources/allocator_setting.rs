@@ -57,10 +57,11 @@
 //!
 //! ```trace
 //! facts +allcalls
-//! env MALLOC_CONF=dirty_decay_ms:5000 MALLOC_ARENA_MAX=8
+//! env MALLOC_CONF=dirty_decay_ms:5000 MALLOC_ARENA_MAX=8 MALLOC_MMAP_THRESHOLD_=268435456
 //! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
 //! madvise(0x7f2c5e800000, 4096, MADV_DONTNEED) = 0 x6000
 //! futex(0x7f2c5e3d2c80, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 x4600
+//! munmap(0x7f2c5e800000, 204800) = 0 x3000
 //! ```
 //! ```finding
 //! nothing
@@ -82,7 +83,7 @@ use crate::engine::Case;
 use crate::engine::helpers;
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Process, Remedy, Safety, Stage};
+use needless_model::{Fact, LARGE_BLOCK, ProcId, Process, Remedy, Safety, Stage};
 
 pub(crate) const RULE: Rule = Rule {
     name: "allocator-setting",
@@ -122,7 +123,10 @@ const CAUSES: [Cause; 4] = [
     Cause {
         variable: "MALLOC_MMAP_THRESHOLD_",
         calls: &["mmap", "munmap"],
-        better: |value| value.parse::<u64>().is_ok().then(String::new),
+        better: |value| {
+            let low = |size: u64| size < LARGE_BLOCK.into();
+            value.parse().is_ok_and(low).then(String::new)
+        },
         what: "map blocks of memory and give them back",
         why: "a fixed threshold keeps glibc from raising it by itself, so that each larger block is mapped separately",
         caveat: KEEPS,

@@ -91,6 +91,20 @@
 //! nothing
 //! ```
 //!
+//! `tail -f`, which waits between its looks; a log without times shows only that it does:
+//!
+//! ```trace
+//! facts +allcalls
+//! execve("/usr/bin/tail", ["tail"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! repeat 2000
+//! read(3, "", 8192) = 0
+//! clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=1, tv_nsec=0}, NULL) = 0
+//! end
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! A shell that reads from a pipe, and tries each time whether it can go back:
 //!
 //! ```trace
@@ -194,6 +208,9 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
             let Some(kind) = kind(call, row).filter(|kind| never_waits(*kind, row)) else {
                 continue;
             };
+            if helpers::may_wait(view, (at, row)) {
+                continue;
+            }
             let polls = matches!(kind, Loop::Ready | Loop::Empty);
             // A file that is opened each time has the same number, and is another one.
             if !polls && closes(view, id) * 2 > row.count {

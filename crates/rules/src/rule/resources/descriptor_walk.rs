@@ -46,6 +46,17 @@
 //! nothing
 //! ```
 //!
+//! Process ids in turn, as a program asks that looks for all processes:
+//!
+//! ```trace
+//! facts +allcalls
+//! execve("/usr/bin/app", ["app"], 0x7ffd5e8b9d58 /* 20 vars */) = 0
+//! each 3 2999 kill(%, 0) = -1 ESRCH (No such process)
+//! ```
+//! ```finding
+//! nothing
+//! ```
+//!
 //! As many calls as descriptors are allowed, about one thing:
 //!
 //! ```trace
@@ -87,6 +98,21 @@ pub(crate) const RULE: Rule = Rule {
 
 /// One walk under the usual soft limit.
 const USUAL: u64 = 1024;
+/// Calls whose first argument is a descriptor: what else counts up may be process ids or segments.
+const OF_DESCRIPTORS: [&str; 12] = [
+    "fcntl",
+    "fcntl64",
+    "ioctl",
+    "dup",
+    "fstat",
+    "lseek",
+    "flock",
+    "fsync",
+    "getsockopt",
+    "getsockname",
+    "getpeername",
+    "close",
+];
 /// A program may walk several times, or make several calls for each descriptor.
 const WALKS: u64 = 4;
 
@@ -98,18 +124,19 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
             view.rows_of(id).filter(|(at, row)| !row.query.names_path() && !sink.taken(*at))
         {
             let of_limit = limit.and_then(|limit| walks(row.count, limit));
-            let ascends = row.sequence.next * 10 >= row.count * 9;
+            let call = view.profile.call(row);
+            let ascends = OF_DESCRIPTORS.contains(&call) && row.sequence.next * 10 >= row.count * 9;
             let walks = match (of_limit, ascends) {
                 (Some(walks), true) => walks,
                 // A number that is that of the limit may be chance, except where a lock for each is usual.
-                (Some(walks), false) if view.profile.call(row) == "rt_sigprocmask" => walks,
+                (Some(walks), false) if call == "rt_sigprocmask" => walks,
                 (None, true) => 1,
                 _ => continue,
             };
             let needless = row.count.saturating_sub(walks * USUAL);
             if needless >= USUAL / 2 {
                 let case = Case { process: id, needless, of: row.count, rows: vec![at] };
-                calls.entry((ascends, view.profile.call(row))).or_default().push(case);
+                calls.entry((ascends, call)).or_default().push(case);
             }
         }
     }

@@ -87,7 +87,7 @@ use crate::engine::Case;
 use crate::engine::helpers;
 use crate::text::number;
 use crate::{Rule, Sink, View};
-use needless_model::{Fact, ProcId, Row, Sequence, Stage, WaitsOn};
+use needless_model::{Fact, Row, Sequence, Stage, WaitsOn};
 
 pub(crate) const RULE: Rule = Rule {
     name: "small-transfers",
@@ -119,7 +119,7 @@ pub(crate) fn check(view: &View<'_>, sink: &mut Sink) {
                 if row.count >= least
                     && is_small(row)
                     && helpers::is_much(view, id, row.count)
-                    && !may_wait(view, id, row)
+                    && !helpers::may_wait(view, (at, row))
                 {
                     let with = row.sequence.returned.div_ceil(BUFFER).max(1);
                     let needless = row.count.saturating_sub(with);
@@ -183,13 +183,6 @@ fn is_small(row: &Row) -> bool {
         && most(sequence.same, sequence.calls)
         && most(sequence.calls - sequence.zero, sequence.calls)
         && most(sequence.at_once, sequence.timed)
-}
-
-/// Whether the process may wait between these calls: where their time is not known, by how many calls wait.
-fn may_wait(view: &View<'_>, id: ProcId, row: &Row) -> bool {
-    let waits = |row: &Row| crate::engine::is_made_to_wait(view.profile.call(row));
-    let waiting = view.rows_of(id).filter(|(_, row)| !row.query.names_path() && waits(row));
-    row.sequence.timed == 0 && waiting.map(|(_, row)| row.count).sum::<u64>() * 2 >= row.count
 }
 
 fn noun(on: WaitsOn) -> &'static str {

@@ -23,9 +23,9 @@ fn origin_of_a_unit_is_about_the_worker(machine: &Machine) {
     machine.write("/etc/systemd/system/forks.service", "644", unit);
     machine.ok("systemctl daemon-reload; systemctl start forks
          until [ -e /run/is-set ]; do sleep 0.05; done");
-    let told = flat(&machine.ok("needless origin TZ --unit forks"));
-    assert!(told.starts_with("TZ is Asia/Seoul in perl["), "{told}");
-    assert!(told.contains("sure low"), "{told}");
+    let said = flat(&machine.ok("needless origin TZ --unit forks"));
+    assert!(said.starts_with("TZ is Asia/Seoul in perl["), "{said}");
+    assert!(said.contains("sure low"), "{said}");
     let said = machine.all("needless fix --unit forks --set TZ=Asia/Tokyo --yes --times-change");
     assert!(said.contains("sets it itself") && said.ends_with("rc 2"), "{said}");
 }

@@ -150,11 +150,11 @@ const SCRIPTS: [Scenario<'static>; 9] = [
     },
     // Once more before the restart: the process has what the script said when it was started.
     Scenario {
-        name: "told",
+        name: "twice",
         unit: "ExecStart=/usr/local/bin/NAME-start",
         files: &[(SCRIPT, "755", GOES_ON)],
         truth: Some("Asia/Omsk"),
-        answer: &["/usr/local/bin/told-start:2 sets it"],
+        answer: &["/usr/local/bin/twice-start:2 sets it"],
         place: (SCRIPT, "high"),
         fix: "--pid PID",
         ..UNIT
