@@ -45,7 +45,7 @@ fn write_family(text: &mut String, family: &Family, format: Exposition) {
     // OpenMetrics does not count it to the name.
     let end = if format == Exposition::Text { total } else { "" };
     let _ = write!(text, "# HELP {name}{end} {help}\n# TYPE {name}{end} {kind}\n");
-    for Point { labels, value } in points {
+    for Point { labels, value, since } in points {
         let escaped =
             |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let labels: Vec<String> =
@@ -53,5 +53,8 @@ fn write_family(text: &mut String, family: &Family, format: Exposition) {
         let labels =
             if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let _ = writeln!(text, "{name}{total}{labels} {value}");
+        if let (Exposition::OpenMetrics, Some(since)) = (format, since) {
+            let _ = writeln!(text, "{name}_created{labels} {since}");
+        }
     }
 }

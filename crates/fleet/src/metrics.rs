@@ -37,7 +37,9 @@ pub struct Own {
 pub struct Metrics {
     version: String,
     /// Needless calls by cause and unit.
-    needless: BTreeMap<(String, String), u64>,
+    needless: BTreeMap<(String, String), Needless>,
+    /// Whether the series were read since the last window was added.
+    was_read: bool,
     units: BTreeSet<String>,
     observed: u64,
     unexplained: u64,
@@ -48,6 +50,22 @@ pub struct Metrics {
     windows_lost: u64,
     last_end_us: i64,
 }
+
+/// The needless calls of one cause in one unit.
+///
+/// A series begins at zero, and has its first calls once the zero was read: `rate()` and `increase()` of Prometheus see
+/// nothing of the value with which a counter appears, and an agent meets a rare cause once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Needless {
+    calls: u64,
+    /// Calls that were counted while the series is zero.
+    held_back: u64,
+    /// When the window began in which the series was first seen, microseconds since 1970.
+    since_us: i64,
+}
+
+/// Who reads a file of metrics is not known: what is held back for so long, microseconds, was read.
+const READ_WITHIN_US: i64 = 60_000_000;
 
 impl Metrics {
     /// Nothing yet. `version`: of needless.
@@ -78,10 +96,27 @@ impl Metrics {
         // Those with most calls get a name first.
         let mut needless: Vec<_> = needless.into_iter().filter(|(_, calls)| *calls > 0).collect();
         needless.sort_by_key(|(key, calls)| (-calls, *key));
+        let was_read = std::mem::take(&mut self.was_read);
+        for known in self.needless.values_mut() {
+            if was_read || window.end_us - known.since_us >= READ_WITHIN_US {
+                known.calls += std::mem::take(&mut known.held_back);
+            }
+        }
         for ((cause, unit), calls) in needless {
             let key = self.key(cause, unit);
-            *self.needless.entry(key).or_default() += whole(calls);
+            let new = Needless { since_us: window.start_us, ..Needless::default() };
+            let known = self.needless.entry(key).or_insert(new);
+            if known.calls == 0 {
+                known.held_back += whole(calls);
+            } else {
+                known.calls += whole(calls);
+            }
         }
+    }
+
+    /// A collector has read all series.
+    pub fn were_read(&mut self) {
+        self.was_read = true;
     }
 
     /// The labels under which calls are counted: from then on always these.
@@ -103,9 +138,10 @@ impl Metrics {
 
     /// All series. They are the same in each format.
     pub(crate) fn families(&self, own: &Own) -> Vec<Family> {
-        let calls = self.needless.iter().map(|((cause, unit), calls)| {
+        let calls = self.needless.iter().map(|((cause, unit), needless)| {
             let labels = vec![("needless_cause", cause.clone()), ("systemd_unit", unit.clone())];
-            Point { labels, value: *calls as f64 }
+            let since = Some(needless.since_us as f64 / 1e6);
+            Point { labels, value: needless.calls as f64, since }
         });
         let mut families = vec![
             Family {
@@ -219,10 +255,13 @@ pub(crate) struct Family {
 pub(crate) struct Point {
     pub(crate) labels: Vec<(&'static str, String)>,
     pub(crate) value: f64,
+    /// Since when a counter counts, seconds since 1970, where it is not the start of the agent.
+    pub(crate) since: Option<f64>,
 }
 
 fn counter(name: &'static str, help: &'static str, value: f64) -> Family {
-    Family { name, kind: Kind::Counter, help, points: vec![Point { labels: Vec::new(), value }] }
+    let points = vec![Point { labels: Vec::new(), value, since: None }];
+    Family { name, kind: Kind::Counter, help, points }
 }
 
 fn gauge(name: &'static str, help: &'static str, value: f64) -> Family {
@@ -250,7 +289,7 @@ mod tests {
     }
 
     fn window(end_us: i64, sample_scale: f64) -> AgentWindow {
-        AgentWindow { end_us, sample_scale, ..AgentWindow::default() }
+        AgentWindow { start_us: end_us - 500_000, end_us, sample_scale, ..AgentWindow::default() }
     }
 
     fn series(text: &str) -> Vec<&str> {
@@ -271,7 +310,7 @@ mod tests {
         }
         let text = metrics.text(&Own::default(), Exposition::Text);
         assert_eq!(series(&text).len(), SERIES, "all of them are used: {text}");
-        let sum: u64 = metrics.needless.values().sum();
+        let sum: u64 = metrics.needless.values().map(|known| known.calls + known.held_back).sum();
         assert_eq!((sum, metrics.observed), (20 * 200 * 45, 20 * 200 * 45));
         assert!(metrics.folded > 0);
         assert!(
@@ -282,11 +321,44 @@ mod tests {
     }
 
     #[test]
+    fn a_series_begins_at_zero_for_each_reader() {
+        let calls = |metrics: &Metrics| {
+            let text = metrics.text(&Own::default(), Exposition::Text);
+            let found = text.split_once("systemd_unit=\"a.service\"} ").map(|(_, rest)| rest);
+            found.and_then(|rest| rest.lines().next()).map(|n| n.parse::<u64>().unwrap())
+        };
+        let rows = |calls| Rows { rows: vec![row("a.service", "tz-unset", calls)], folded: 0 };
+        let none = Rows::default();
+        let mut metrics = Metrics::new("1");
+        assert_eq!(calls(&metrics), None);
+        // Nobody reads: the series stays at zero, and nothing is lost.
+        for second in 1..4 {
+            metrics.add(&rows(7), &window(second * 1_000_000, 1.0), 0);
+            assert_eq!(calls(&metrics), Some(0));
+        }
+        metrics.were_read();
+        metrics.add(&none, &window(5_000_000, 1.0), 0);
+        assert_eq!(calls(&metrics), Some(21));
+        metrics.add(&rows(2), &window(6_000_000, 1.0), 0);
+        assert_eq!(calls(&metrics), Some(23));
+        // A file is read at some time.
+        let mut metrics = Metrics::new("1");
+        metrics.add(&rows(7), &window(1_000_000, 1.0), 0);
+        metrics.add(&none, &window(1_000_000 + READ_WITHIN_US, 1.0), 0);
+        assert_eq!(calls(&metrics), Some(7));
+        let open = metrics.text(&Own::default(), Exposition::OpenMetrics);
+        let labels = "{needless_cause=\"tz-unset\",systemd_unit=\"a.service\"}";
+        assert!(open.contains(&format!("needless_syscalls_created{labels} 0.5\n")), "{open}");
+    }
+
+    #[test]
     fn numbers_are_those_of_the_whole_window() {
         let mut metrics = Metrics::new("1");
         let mut rows = vec![row("a.service", "tz-unset", 7)];
         rows[0].1.lost = 2;
         metrics.add(&Rows { rows, folded: 0 }, &window(1, 10.0), 0);
+        metrics.were_read();
+        metrics.add(&Rows::default(), &window(2, 10.0), 0);
         let text = metrics.text(&Own::default(), Exposition::Text);
         assert!(text.contains("systemd_unit=\"a.service\"} 70\n"), "{text}");
         assert!(text.contains("needless_syscalls_observed_total 70\n"), "{text}");
@@ -317,8 +389,10 @@ mod tests {
         metrics.add(&Rows { rows, folded: 0 }, &window(2_500_000, 1.0), 1);
         let text = metrics.text(&Own::default(), Exposition::Text);
         let open = metrics.text(&Own::default(), Exposition::OpenMetrics);
-        assert_eq!(series(&text), series(&open));
-        let sample = "needless_syscalls_total{needless_cause=\"tz-unset\",systemd_unit=\"a\\\\x2d\\\"b.service\"} 7\n";
+        let counted: Vec<&str> =
+            series(&open).into_iter().filter(|line| !line.contains("_created{")).collect();
+        assert_eq!((series(&text), series(&open).len()), (counted.clone(), counted.len() + 1));
+        let sample = "needless_syscalls_total{needless_cause=\"tz-unset\",systemd_unit=\"a\\\\x2d\\\"b.service\"} 0\n";
         assert!(text.contains(sample), "{text}");
         assert!(
             text.contains("# TYPE needless_syscalls_total counter\n") && !text.contains("# EOF")

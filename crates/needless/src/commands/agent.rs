@@ -59,7 +59,9 @@ pub(crate) fn agent(args: &AgentArgs, cli: &Cli, context: &Context) -> Result<Ex
         let asked = agent.windows.wait(&readable)?;
         if let Some(server) = &mut server {
             let own = agent.own();
-            server.serve(|format| agent.metrics.text(&own, format));
+            if server.serve(|format| agent.metrics.text(&own, format)) {
+                agent.metrics.were_read();
+            }
         }
         // Before the window is taken: what is looked up then may last.
         let end = Moment::now();

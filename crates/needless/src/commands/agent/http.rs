@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use needless_fleet::Exposition;
+use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -53,10 +54,15 @@ impl Server {
         std::iter::once(self.listener.as_fd()).chain(clients)
     }
 
-    /// Does what there is to do now. `page` makes the answer.
-    pub(super) fn serve(&mut self, page: impl Fn(Exposition) -> String) {
+    /// Does what there is to do now. `page` makes the answer. Returns whether a client got one.
+    pub(super) fn serve(&mut self, page: impl Fn(Exposition) -> String) -> bool {
         let is_local = self.is_local;
-        let reply = |asked: &[u8]| reply(asked, is_local, &page);
+        let gave = Cell::new(false);
+        let page = |format| {
+            gave.set(true);
+            page(format)
+        };
+        let reply = |asked: &[u8]| reply(asked, is_local, page);
         self.clients.retain_mut(|client| client.goes_on(reply));
         for _ in 0..AT_ONCE {
             let Ok((stream, _)) = self.listener.accept() else { break };
@@ -73,6 +79,7 @@ impl Server {
             }
             self.clients.push(client);
         }
+        gave.get()
     }
 }
 
@@ -140,8 +147,13 @@ fn answer(request: &[u8], is_local: bool, page: impl Fn(Exposition) -> String) -
     let format = if open { Exposition::OpenMetrics } else { Exposition::Text };
     match (method, target.split('?').next()) {
         (Some("get"), Some("/metrics")) => text("200 OK", format.content_type(), &page(format)),
-        (Some("get"), _) => refusal("404 Not Found", "try /metrics"),
-        _ => refusal("405 Method Not Allowed", "only GET"),
+        (Some("head"), Some("/metrics")) => head("200 OK", format.content_type()),
+        // It is the agent's only thread that answers: it observes, or has ended.
+        (Some("get"), Some("/healthz")) => text("200 OK", "text/plain", "ok\n"),
+        (Some("head"), Some("/healthz")) => head("200 OK", "text/plain"),
+        (Some("get"), _) => refusal("404 Not Found", "try /metrics or /healthz"),
+        (Some("head"), _) => head("404 Not Found", "text/plain"),
+        _ => refusal("405 Method Not Allowed", "only GET and HEAD"),
     }
 }
 
@@ -158,6 +170,11 @@ fn is_number_or_localhost(host: &str) -> bool {
 
 fn refusal(status: &str, why: &str) -> String {
     text(status, "text/plain", &format!("{why}\n"))
+}
+
+/// The answer to HEAD, without a length: nobody has made the page (RFC 9110, 8.6).
+fn head(status: &str, kind: &str) -> String {
+    format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n")
 }
 
 fn text(status: &str, kind: &str, body: &str) -> String {
@@ -187,6 +204,12 @@ mod tests {
         );
         assert!(text.contains("\r\nContent-Length: 4\r\n"), "{text}");
         assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        assert!(ask("GET /healthz HTTP/1.1\r\n\r\n").ends_with("\r\n\r\nok\n"));
+        for (target, status) in [("/metrics", 200), ("/healthz", 200), ("/", 404)] {
+            let said = ask(&format!("HEAD {target} HTTP/1.1\r\n\r\n"));
+            assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{said}");
+            assert!(said.ends_with("\r\n\r\n") && !said.contains("Length"), "{said}");
+        }
         assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
         assert!(ask("\r\n\r\n").starts_with("HTTP/1.1 405 "));
     }

@@ -50,27 +50,16 @@ fn prometheus_scrapes_it() {
     let listen = format!("127.0.0.1:{port}");
     let options = ["--listen", &listen, "--textfile", textfile.to_str().unwrap()];
     let agent = Running::agent(folder.path(), "a", &options);
-    let config = folder.path().join("prometheus.yml");
-    let scrape = "global: {scrape_interval: 1s}\nscrape_configs: [{job_name: needless, static_configs: [{targets: ['";
-    std::fs::write(&config, format!("{scrape}{listen}']}}]}}]\n")).unwrap();
-    let mut server = command(prometheus);
-    server
-        .arg("--config.file")
-        .arg(&config)
-        .arg("--storage.tsdb.path")
-        .arg(folder.path().join("db"));
-    server.args([format!("--web.listen-address=127.0.0.1:{own}"), "--log.level=error".into()]);
-    let server = Running::start(&mut server);
+    let server = scraping(&prometheus, folder.path(), &listen, own);
     // By the cause that was planted; it is in no unit here.
     let query =
         "/api/v1/query?query=sum(needless_syscalls_total%7Bneedless_cause%3D%22tz-unset%22%7D)";
-    let answer = wait("scrape", || {
+    wait("calls", || {
         let (_, body) = http(own, query, "*/*")?;
-        body.contains("\"value\"").then_some(body)
+        let answer: serde_json::Value = serde_json::from_str(&body).ok()?;
+        let calls = answer["data"]["result"][0]["value"][1].as_str()?.parse::<u64>().unwrap();
+        (calls > 0).then_some(())
     });
-    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
-    let calls = answer["data"]["result"][0]["value"][1].as_str().unwrap();
-    assert!(calls.parse::<u64>().unwrap() > 0, "{answer}");
     for (title, expr) in panels() {
         // Rates over half an hour of what was there for seconds are small.
         let expr = ["[30m]", "[1h]"].iter().fold(expr, |expr, long| expr.replace(long, "[15s]"));
@@ -96,6 +85,48 @@ fn prometheus_scrapes_it() {
         assert!(series.clone().all(|line| !line.contains('/')), "{text}");
         promtool_accepts(&promtool, &text);
     }
+}
+
+#[test]
+fn what_appears_once_is_in_the_increase() {
+    let Some(prometheus) = tool("prometheus/usr/bin/prometheus") else { return };
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (port, own) = (free_port(), free_port());
+    let listen = format!("127.0.0.1:{port}");
+    let agent = Running::agent(folder.path(), "a", &["--listen", &listen]);
+    let _server = scraping(&prometheus, folder.path(), &listen, own);
+    let number = |query: &str| {
+        let target = format!("/api/v1/query?query={}", percent_encoded(query));
+        let (_, body) = http(own, &target, "*/*")?;
+        // Not JSON: it is still starting.
+        let body: serde_json::Value = serde_json::from_str(&body).ok()?;
+        body["data"]["result"][0]["value"][1].as_str().map(|n| n.parse::<f64>().unwrap())
+    };
+    wait("scrape", || number("needless_agent_windows_total"));
+    // A cause that is there for a moment.
+    let Some(offender) = Running::offender() else { return };
+    let calls = "needless_syscalls_total{needless_cause=\"tz-unset\"}";
+    wait("a series", || number(calls));
+    drop(offender);
+    let last = wait("calls", || number(calls).filter(|calls| *calls > 0.0));
+    // Without what rate() and increase() estimate for the ends of their time.
+    let first = number(&format!("min_over_time({calls}[10m])"));
+    assert_eq!(first, Some(0.0), "{last}");
+    assert_eq!(agent.end().0, Some(0));
+}
+
+/// A Prometheus that asks `address` each second, and answers at `port`.
+fn scraping(prometheus: &Path, folder: &Path, address: &str, port: u16) -> Running {
+    let config = folder.join("prometheus.yml");
+    let scrape = "global: {scrape_interval: 1s}\nscrape_configs: [{job_name: needless, static_configs: [{targets: ['";
+    std::fs::write(&config, format!("{scrape}{address}']}}]}}]\n")).unwrap();
+    let mut server = command(prometheus);
+    server.arg("--config.file").arg(&config).arg("--storage.tsdb.path").arg(folder.join("db"));
+    server.args([format!("--web.listen-address=127.0.0.1:{port}"), "--log.level=error".into()]);
+    Running::start(&mut server)
 }
 
 /// Also without a warning.
