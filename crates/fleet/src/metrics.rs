@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const SERIES: usize = 60;
 /// Series that are always there.
 const FIXED: usize = 16;
-/// So many units have a name; what the others do is counted for [`OTHER`].
+/// So many units and workloads have a name; what the others do is counted for [`OTHER`].
 const UNITS: usize = 20;
 /// The label of what has no name of its own.
 const OTHER: &str = "other";
@@ -36,11 +36,11 @@ pub struct Own {
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     version: String,
-    /// Needless calls by cause and unit.
-    needless: BTreeMap<(String, String), Needless>,
+    /// Needless calls by cause, and unit or workload.
+    needless: BTreeMap<(String, Labels), Needless>,
     /// Whether the series were read since the last window was added.
     was_read: bool,
-    units: BTreeSet<String>,
+    units: BTreeSet<Labels>,
     observed: u64,
     unexplained: u64,
     saves_ns: u64,
@@ -51,7 +51,7 @@ pub struct Metrics {
     last_end_us: i64,
 }
 
-/// The needless calls of one cause in one unit.
+/// The needless calls of one cause in one unit or workload.
 ///
 /// A series begins at zero, and has its first calls once the zero was read: `rate()` and `increase()` of Prometheus see
 /// nothing of the value with which a counter appears, and an agent meets a rare cause once.
@@ -85,17 +85,17 @@ impl Metrics {
         self.windows += 1;
         self.windows_lost += lost;
         self.last_end_us = window.end_us;
-        let mut needless: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+        let mut needless: BTreeMap<(&str, Labels), i64> = BTreeMap::new();
         for (row, sums) in &rows.rows {
             if row.fate == Fate::NotExplained {
                 self.unexplained += whole(sums.calls);
             }
             let Some(cause) = row.cause.as_deref() else { continue };
-            *needless.entry((cause, unit(row.service.as_deref()))).or_default() += sums.needless;
+            *needless.entry((cause, labels(row.service.as_deref()))).or_default() += sums.needless;
         }
         // Those with most calls get a name first.
         let mut needless: Vec<_> = needless.into_iter().filter(|(_, calls)| *calls > 0).collect();
-        needless.sort_by_key(|(key, calls)| (-calls, *key));
+        needless.sort_by(|(one, calls), (other, more)| more.cmp(calls).then(one.cmp(other)));
         let was_read = std::mem::take(&mut self.was_read);
         for known in self.needless.values_mut() {
             if was_read || window.end_us - known.since_us >= READ_WITHIN_US {
@@ -120,18 +120,17 @@ impl Metrics {
     }
 
     /// The labels under which calls are counted: from then on always these.
-    fn key(&mut self, cause: &str, unit: &str) -> (String, String) {
-        let own = unit == OTHER || self.units.contains(unit) || self.units.len() < UNITS;
+    fn key(&mut self, cause: &str, unit: Labels) -> (String, Labels) {
+        let own = unit == other() || self.units.contains(&unit) || self.units.len() < UNITS;
         self.folded += u64::from(!own);
-        let unit = if own { unit } else { OTHER };
-        let key = (cause.to_owned(), unit.to_owned());
+        let key = (cause.to_owned(), if own { unit } else { other() });
         // One is kept free for what finds no room.
         if !self.needless.contains_key(&key) && self.needless.len() + 1 >= SERIES - FIXED {
             self.folded += 1;
-            return (OTHER.to_owned(), OTHER.to_owned());
+            return (OTHER.to_owned(), other());
         }
-        if unit != OTHER {
-            self.units.insert(unit.to_owned());
+        if key.1 != other() {
+            self.units.insert(key.1.clone());
         }
         key
     }
@@ -139,7 +138,8 @@ impl Metrics {
     /// All series. They are the same in each format.
     pub(crate) fn families(&self, own: &Own) -> Vec<Family> {
         let calls = self.needless.iter().map(|((cause, unit), needless)| {
-            let labels = vec![("needless_cause", cause.clone()), ("systemd_unit", unit.clone())];
+            let mut labels = vec![("needless_cause", cause.clone())];
+            labels.extend(unit.iter().cloned());
             let since = Some(needless.since_us as f64 / 1e6);
             Point { labels, value: needless.calls as f64, since }
         });
@@ -268,12 +268,33 @@ fn gauge(name: &'static str, help: &'static str, value: f64) -> Family {
     Family { kind: Kind::Gauge, ..counter(name, help, value) }
 }
 
-/// The unit of the host that a service is, without what changes with each instance; [`OTHER`] for all else: names of
-/// containers, sessions and programs come and go without end.
-fn unit(service: Option<&str>) -> &str {
-    let Some(name) = service.filter(|name| name.ends_with(".service")) else { return OTHER };
+/// What calls were made by: names and values.
+type Labels = Vec<(&'static str, String)>;
+
+fn other() -> Labels {
+    vec![("systemd_unit", OTHER.to_owned())]
+}
+
+/// The unit of the host that a service is, or the workload and container that a pod with a name is (the labels that
+/// OpenTelemetry gives them, but for the workload, which is derived from the pod's name), without what changes with each
+/// instance; [`OTHER`] for all else: names of containers, sessions and programs come and go without end.
+fn labels(service: Option<&str>) -> Labels {
+    let Some(name) = service else { return other() };
+    if let Some(pod) = name.strip_prefix("pod ") {
+        let path = pod.split(": ").next().unwrap_or(pod);
+        let names = ["k8s_namespace_name", "k8s_workload_name", "k8s_container_name"];
+        let labels: Labels = names.into_iter().zip(path.split('/').map(str::to_owned)).collect();
+        // Only the UID is known.
+        let is_named = labels.len() > 1 && !path.contains("/container ");
+        return if is_named { labels } else { other() };
+    }
     // Units that systemd-run makes, of users, and of machines.
-    if name.starts_with("run-") || name.contains([' ', '@', ':', '/']) { OTHER } else { name }
+    let is_of_host = name.ends_with(".service") && !name.contains([' ', '@', ':', '/']);
+    if is_of_host && !name.starts_with("run-") {
+        vec![("systemd_unit", name.to_owned())]
+    } else {
+        other()
+    }
 }
 
 #[cfg(test)]
@@ -377,9 +398,16 @@ mod tests {
             ("session 3 of user 1000", OTHER),
             ("perl", OTHER),
         ] {
-            assert_eq!(unit(Some(service)), label);
+            assert_eq!(labels(Some(service)), [("systemd_unit", label.to_owned())]);
         }
-        assert_eq!(unit(None), OTHER);
+        assert_eq!(labels(None), other());
+        let pod = labels(Some("pod shop/web-*/app: x.service"));
+        let values: Vec<&str> = pod.iter().map(|(_, value)| &**value).collect();
+        assert_eq!((pod[0].0, values), ("k8s_namespace_name", vec!["shop", "web-*", "app"]));
+        assert_eq!(labels(Some("pod kube-system/etcd-*")).len(), 2);
+        for pod in ["pod 5b2c1a90-1111", "pod 5b2c1a90-1111/container 0123456789ab"] {
+            assert_eq!(labels(Some(pod)), other());
+        }
     }
 
     #[test]

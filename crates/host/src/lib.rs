@@ -38,7 +38,7 @@ pub use process_image::{
 pub use root::{Root, Roots};
 pub use run_for_output::{find_program, run_for_output};
 pub use service::{
-    Service, ServiceKind, cgroup_id, cgroup_mount, find_cgroup, find_container, find_unit,
+    Pods, Service, ServiceKind, cgroup_id, cgroup_mount, find_cgroup, find_container, find_unit,
     is_container_helper, processes_of_cgroup,
 };
 pub use stack::{Module, Stack};

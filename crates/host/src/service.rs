@@ -5,12 +5,14 @@ mod container;
 mod find;
 mod hierarchy;
 mod path_part;
+mod pods;
 #[cfg(test)]
 mod tests;
 
 pub use container::is_container_helper;
 pub use find::{find_cgroup, find_container, find_unit};
 pub use hierarchy::{cgroup_id, cgroup_mount, processes_of_cgroup};
+pub use pods::Pods;
 
 use path_part::PathPart;
 use std::fmt;

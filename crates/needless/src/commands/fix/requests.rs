@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::{advice, output};
 use anyhow::{Context as _, Result, anyhow, bail};
 use needless_environment::{self as environment, Modules, Request, Subject, check_variable};
-use needless_host::{Root, Service};
+use needless_host::{Pods, Root, Service};
 use needless_model::{Change, Finding, ProcId, Profile, Remedy, Safety, Setting, without_entries};
 use needless_observe::{LiveFacts, ObserveOptions, Who};
 use needless_report::{ReportFinding, ReportProcess};
@@ -288,7 +288,8 @@ fn alive(being: &ReportProcess, service: Option<&str>) -> bool {
     let same = exe.is_some() && exe.as_deref().and_then(Path::to_str) == being.exe.as_deref();
     let started =
         being.started.is_none_or(|then| needless_host::start_time(being.pid) == Some(then));
-    let serves = Service::of_pid(being.pid).ok().map(|service| service.to_string());
+    let serves = Service::of_pid(being.pid).ok();
+    let serves = serves.map(|service| Pods::of_node().named(service).to_string());
     same && started && service.is_none_or(|then| serves.as_deref() == Some(then))
 }
 

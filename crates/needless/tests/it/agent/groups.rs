@@ -139,6 +139,50 @@ fn a_name_that_is_used_again_in_a_window_has_the_calls_of_both() {
 }
 
 #[test]
+fn pods_have_one_name_over_a_rollout() {
+    if !observes_others() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some(groups) = Groups::new("pods") else { return };
+    let Some([shell]) = shells(folder.path(), ["asks-in-a-pod"]) else { return };
+    let Some(all) = by_strace(&shell, 100) else { return };
+    // Two pods of one workload, one after the other, as containerd and CRI-O name their groups, and what the kubelet
+    // writes about them.
+    let uid = |digit: &str| format!("5b2c1a90-1111-4c3d-9e0f-{}", digit.repeat(12));
+    let log = folder.path().join("log");
+    let mut paths = Vec::new();
+    for (pod, digit, runtime) in
+        [("web-7d9f8c6b54-x2x4z", "a", "cri-containerd"), ("web-6c8f7d5b49-q8w7z", "b", "crio")]
+    {
+        let id = digit.repeat(64);
+        let dir = log.join(format!("pods/shop_{pod}_{}/app", uid(digit)));
+        std::fs::create_dir_all(dir).unwrap();
+        std::fs::create_dir_all(log.join("containers")).unwrap();
+        let link = log.join(format!("containers/{pod}_shop_app-{id}.log"));
+        std::os::unix::fs::symlink("/missing", link).unwrap();
+        let slice = format!("kubepods-burstable-pod{}.slice", uid(digit).replace('-', "_"));
+        paths.push((slice, format!("{runtime}-{id}.scope")));
+    }
+    let port = free_port();
+    let mut agent = command("unshare");
+    let over = r#"mount --bind "$0" /var/log && exec "$@""#;
+    agent.args(["--mount", "sh", "-c", over]).arg(&log).arg(NEEDLESS);
+    agent.args(["agent", "--every", "10m", "--host", "a", "--cpu-limit", "none"]);
+    agent.args([&format!("--listen=127.0.0.1:{port}"), "--dir"]).arg(folder.path().join("a"));
+    let agent = Running::start(&mut agent);
+    wait("answer", || http(port, "/metrics", "*/*"));
+    for (slice, scope) in &paths {
+        let slice = groups.0.join(slice);
+        std::fs::create_dir(&slice).unwrap();
+        Groups(slice).run(scope, &shell, 100);
+    }
+    assert_eq!(agent.end(), (Some(0), String::new()));
+    let Some(rows) = calls(folder.path(), "program = 'asks-in-a-pod'") else { return };
+    assert_eq!(rows, [("pod shop/web-*/app".into(), "asks-in-a-pod".into(), 2 * all)]);
+}
+
+#[test]
 fn of_a_thousand_groups_each_call_is_counted_once() {
     const GROUPS: u64 = 1000;
     if !observes_others() {
