@@ -302,3 +302,34 @@ fn fix_leaves_a_drop_in_that_was_changed_meanwhile() {
     let said = machine.all("needless fix --in /etc/environment --set TZ=UTC --yes --times-change");
     assert!(said.starts_with("TZ=UTC in /etc/environment"), "{said}");
 }
+
+/// `undo --forget` begins with what a killed run left, as every command does that may write, also where it then has
+/// nothing to forget; `--list` only says so.
+#[test]
+fn forget_finishes_what_a_killed_run_left() {
+    let Some(machine) = machine("") else { return };
+    machine.ok("rm -rf /var/lib/needless");
+    start_unit(&machine, SERVICE);
+    let fix = format!("needless fix --unit probe --set TZ={ZONE} {YES}");
+    machine.ok(&fix);
+    // As if it had been killed before the file was there.
+    let before = machine
+        .ok(&format!("rm /var/lib/needless/journal/1/applied {DROP_IN}; ls -R /var/lib/needless"));
+    let said = machine.all("needless undo --list");
+    assert!(
+        said.starts_with("   1  begun ") && said.contains("change 1 is not finished: "),
+        "{said}"
+    );
+    assert_eq!(machine.ok("ls -R /var/lib/needless"), before, "--list writes nothing");
+    let said = machine.all("needless undo --forget 99");
+    assert!(said.contains("change 1 (TZ=Asia/Tokyo in ") && said.contains("rolled back"), "{said}");
+    assert!(said.contains("there is no change 99") && said.ends_with("rc 2"), "{said}");
+    let said = machine.all("needless undo --list");
+    assert!(said.starts_with("   1  rolled back ") && !said.contains("not finished"), "{said}");
+    assert_eq!(machine.ok("systemctl show -p NeedDaemonReload --value probe"), "no\n");
+    // Its trial is another's business, but not that of the one that is to be forgotten.
+    machine.ok(&format!("{fix}; touch /var/lib/needless/journal/2/on-trial"));
+    let said = machine.all("needless undo --forget 2");
+    assert!(said.starts_with("forgotten: change 2, ") && said.ends_with("rc 0"), "{said}");
+    machine.ok(&format!("grep -q TZ={ZONE} {DROP_IN}"));
+}
