@@ -292,14 +292,7 @@ pub(super) fn announce(
     journal: &Journal,
     entry: &JournalEntry,
 ) -> Result<()> {
-    let done = entry.after.iter().try_for_each(|one| read_again(out, one));
-    journal.announced(entry.id)?;
-    done
-}
-
-/// Runs what has a changed file read again. The change stays where that fails.
-fn read_again(out: &mut impl Write, activation: &Activation) -> Result<()> {
-    let hint = patiently(activation, || activation.take_effect()).map_err(|why| match activation {
+    announce_or(out, journal, entry, &|activation, why| match activation {
         Activation::Restart { unit, user } => {
             let user = if *user { "--user " } else { "" };
             anyhow!(
@@ -309,11 +302,24 @@ fn read_again(out: &mut impl Write, activation: &Activation) -> Result<()> {
         _ => anyhow!(
             "{why}: the file is written, but its reader does not know yet: run that command where it runs"
         ),
-    })?;
-    match hint {
-        Some(hint) => Ok(writeln!(out, "{}", escape(&hint))?),
-        None => Ok(()),
-    }
+    })
+}
+
+/// The same; `failed` makes the error where a command fails. The change stays.
+pub(super) fn announce_or(
+    out: &mut impl Write,
+    journal: &Journal,
+    entry: &JournalEntry,
+    failed: &dyn Fn(&Activation, EnvironmentError) -> anyhow::Error,
+) -> Result<()> {
+    let done = entry.after.iter().try_for_each(|one| {
+        match patiently(one, || one.take_effect()).map_err(|why| failed(one, why))? {
+            Some(hint) => Ok(writeln!(out, "{}", escape(&hint))?),
+            None => Ok(()),
+        }
+    });
+    journal.announced(entry.id)?;
+    done
 }
 
 /// Does what `activation` does, and names the command where that takes long.

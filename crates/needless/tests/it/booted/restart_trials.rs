@@ -333,3 +333,27 @@ fn forget_finishes_what_a_killed_run_left() {
     assert!(said.starts_with("forgotten: change 2, ") && said.ends_with("rc 0"), "{said}");
     machine.ok(&format!("grep -q TZ={ZONE} {DROP_IN}"));
 }
+
+/// systemd reads no files again where it has no room in /run: then nothing is restarted, and no change stays.
+#[test]
+fn fix_leaves_nothing_where_systemd_has_no_room() {
+    let Some(machine) = machine("") else { return };
+    let pid = start_unit(&machine, SERVICE);
+    let before = files(&machine);
+    machine.ok(
+        "mount -o remount,size=8m /run; dd if=/dev/zero of=/run/full bs=64k 2>/dev/null || true",
+    );
+    let fix = format!("needless fix --unit probe --set TZ={ZONE} {YES} --restart");
+    let said = machine.all(&fix);
+    assert!(said.contains("not enough space available on /run"), "{said}");
+    let ends = "nothing was restarted, and the change is taken back: repair that, then run this again\nrc 2";
+    assert!(said.ends_with(ends), "{said}");
+    same(&before, &files(&machine), "taken back");
+    assert_eq!((&*machine.main_of("probe"), machine.zone(&pid)), (&*pid, None));
+    machine.ok("rm /run/full; mount -o remount,size=100m /run");
+    let state =
+        machine.ok("needless undo --list; systemctl show -p NeedDaemonReload --value probe");
+    assert!(state.contains("  undone ") && state.ends_with("no\n"), "{state}");
+    machine.ok(&fix);
+    assert_eq!(machine.zone(&machine.main_of("probe")).as_deref(), Some(ZONE));
+}
