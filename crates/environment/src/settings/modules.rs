@@ -42,6 +42,8 @@ fn make(location: &Destination, disk: &Disk) -> Result<Plan, EnvironmentError> {
     let program = program_of_system(&interpreter).filter(|_| is_python).ok_or_else(|| {
         format!("{} is no Python of this system: {}", brief(&interpreter), by_hand())
     })?;
+    // The directory is a report's word: the compiler would write behind `..` in it, and as root into another user's.
+    disk.read_for_change(&format!("{dir}/__pycache__/any.pyc"))?;
     let about = stat(&*dir).map_err(|error| failed(error.into()))?;
     let folder = Scratch::new().map_err(failed)?;
     let made = folder.make("made").map_err(failed)?;

@@ -165,7 +165,7 @@ impl Run<'_> {
         let state = environment::state_dir()?;
         // These only print.
         let prints = args.diff || args.format.is_some();
-        let reported = !prints && undo::finish_earlier(&mut output::stdout_lines()?, &state)?;
+        let reported = !prints && undo::finish_earlier(&mut output::stdout_lines()?, &state, None)?;
         Ok(Run { args, counter: Counter { context, length: args.length }, state, reported })
     }
 

@@ -49,6 +49,12 @@ fn list() -> Result<()> {
             ChangeState::Forgotten => "forgotten",
         };
         writeln!(out, "{:>4}  {state:<12}  {}", entry.id, escape(&entry.what))?;
+        if is_open(&entry) {
+            output::warn(format_args!(
+                "change {} is not finished: another needless is at it, or it was killed and the next one finishes it or takes it back",
+                entry.id
+            ));
+        }
     }
     if let [(id, why), more @ ..] = &unreadable[..] {
         more.iter().rev().for_each(|(id, why)| output::warn(unreadable_change(*id, why)));
@@ -62,10 +68,11 @@ pub(super) fn unreadable_change(id: u32, why: &EnvironmentError) -> String {
     format!("change {id} cannot be read and is left alone: {why}")
 }
 
-/// Leaves the files of a change as they are.
+/// Leaves the files of a change as they are, after what an earlier run left of others.
 fn forget(id: u32) -> Result<()> {
-    let mut out = output::stdout_lines()?;
-    let (journal, _) = open(&mut out, &environment::state_dir()?, Some(id))?;
+    let (mut out, dir) = (output::stdout_lines()?, environment::state_dir()?);
+    finish_earlier(&mut out, &dir, Some(id))?;
+    let (journal, _) = open(&mut out, &dir, Some(id))?;
     let entry = journal.forget(id)?;
     writeln!(out, "forgotten: change {id}, {}; its files stay as they are", escape(&entry.what))?;
     Ok(())
@@ -216,19 +223,25 @@ pub(super) fn open(
     Ok((journal, recovered))
 }
 
+/// Whether a change was begun, or its undoing, and not finished.
+fn is_open(entry: &JournalEntry) -> bool {
+    matches!(entry.state, ChangeState::Begun | ChangeState::Undoing)
+}
+
 /// Finishes what an earlier run that was killed did not, before this one looks at files and processes: its change, the
-/// commands after it, and the look at a process that it restarted. Returns whether there was something and was
-/// reported.
-pub(super) fn finish_earlier(out: &mut impl Write, state: &Path) -> Result<bool> {
-    let unfinished = |entry: &JournalEntry| {
-        let open = matches!(entry.state, ChangeState::Begun | ChangeState::Undoing);
-        open || entry.on_trial || !entry.announced
-    };
+/// commands after it, and the look at a process that it restarted, but for that of the change `wanted`. Returns whether
+/// there was something and was reported.
+pub(super) fn finish_earlier(
+    out: &mut impl Write,
+    state: &Path,
+    wanted: Option<u32>,
+) -> Result<bool> {
+    let unfinished = |entry: &JournalEntry| is_open(entry) || entry.on_trial || !entry.announced;
     // A journal that cannot be used is an error for whoever writes.
     if !Journal::list(state).is_ok_and(|all| all.readable.iter().any(unfinished)) {
         return Ok(false);
     }
-    let (journal, recovered) = match open(out, state, None) {
+    let (journal, recovered) = match open(out, state, wanted) {
         Ok(opened) => opened,
         Err(why) => {
             output::warn(why);
@@ -236,7 +249,8 @@ pub(super) fn finish_earlier(out: &mut impl Write, state: &Path) -> Result<bool>
         }
     };
     recovered.iter().for_each(output::warn);
-    for entry in journal.entries()?.readable.iter().filter(|entry| entry.on_trial) {
+    let all = journal.entries()?.readable;
+    for entry in all.iter().filter(|entry| entry.on_trial && Some(entry.id) != wanted) {
         if let Err(why) = look_again(out, &journal, entry) {
             output::warn(format_args!("change {}: {why}", entry.id));
         }
@@ -278,14 +292,7 @@ pub(super) fn announce(
     journal: &Journal,
     entry: &JournalEntry,
 ) -> Result<()> {
-    let done = entry.after.iter().try_for_each(|one| read_again(out, one));
-    journal.announced(entry.id)?;
-    done
-}
-
-/// Runs what has a changed file read again. The change stays where that fails.
-fn read_again(out: &mut impl Write, activation: &Activation) -> Result<()> {
-    let hint = patiently(activation, || activation.take_effect()).map_err(|why| match activation {
+    announce_or(out, journal, entry, &|activation, why| match activation {
         Activation::Restart { unit, user } => {
             let user = if *user { "--user " } else { "" };
             anyhow!(
@@ -295,11 +302,24 @@ fn read_again(out: &mut impl Write, activation: &Activation) -> Result<()> {
         _ => anyhow!(
             "{why}: the file is written, but its reader does not know yet: run that command where it runs"
         ),
-    })?;
-    match hint {
-        Some(hint) => Ok(writeln!(out, "{}", escape(&hint))?),
-        None => Ok(()),
-    }
+    })
+}
+
+/// The same; `failed` makes the error where a command fails. The change stays.
+pub(super) fn announce_or(
+    out: &mut impl Write,
+    journal: &Journal,
+    entry: &JournalEntry,
+    failed: &dyn Fn(&Activation, EnvironmentError) -> anyhow::Error,
+) -> Result<()> {
+    let done = entry.after.iter().try_for_each(|one| {
+        match patiently(one, || one.take_effect()).map_err(|why| failed(one, why))? {
+            Some(hint) => Ok(writeln!(out, "{}", escape(&hint))?),
+            None => Ok(()),
+        }
+    });
+    journal.announced(entry.id)?;
+    done
 }
 
 /// Does what `activation` does, and names the command where that takes long.

@@ -333,3 +333,59 @@ fn fix_tells_a_process_that_came_later() {
         assert_eq!(said.contains("PGGSSENCMODE=disable: not done by a tool"), !ended, "{said}");
     }
 }
+
+/// A report names the directories whose modules are compiled: only one of this user's is, by the way that it is written.
+#[test]
+fn fix_compiles_nothing_where_a_report_leads_elsewhere() {
+    if needed(installed("python3")).is_none() {
+        return;
+    }
+    let (folder, running) = (tempfile::tempdir().unwrap(), Running::start(&[]));
+    let modules = folder.path().join("modules");
+    std::fs::create_dir(&modules).unwrap();
+    std::fs::write(modules.join("one.py"), "x = 1\n").unwrap();
+    let path = modules.to_str().unwrap().to_owned();
+    let fix = |directory: &str, more: &[&str]| {
+        let mut one = finding("python-bytecode", "setting", "", "", &running);
+        one["remedies"][0]["setting"] = json!("python-bytecode");
+        one["process"]["exe"] = json!("/usr/bin/python3");
+        one["affected"][0]["exe"] = json!("/usr/bin/python3");
+        let missing = format!("{directory}/__pycache__/one.cpython-311.pyc");
+        one["evidence"] =
+            json!([{ "path": missing, "call": "openat", "outcome": "ENOENT", "count": 9 }]);
+        let report = written(folder.path(), &[one]);
+        let text = std::fs::read_to_string(&report).unwrap().replace("\"attach\"", "\"run\"");
+        std::fs::write(&report, text).unwrap();
+        let done = needless(&[&["fix", report.to_str().unwrap()], more].concat());
+        let output = all_of(&done);
+        assert_eq!(done.status.code(), Some(2), "{directory}: {output}");
+        let made = command("find").arg(folder.path()).args(["-name", "*.pyc"]).output().unwrap();
+        assert_eq!(stdout(&made), "", "{directory}: {output}");
+        output
+    };
+    // Without a question it would be done: the report is right.
+    let asked = fix(&path, &[]);
+    assert!(asked.contains(&format!("the 1 modules of {path} compiled")), "{asked}");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&modules, &link).unwrap();
+    for (directory, why) in [
+        // As many as lead out of any directory in which the compiler may write.
+        (format!("/usr{}{path}", "/..".repeat(20)), "is not a path of a file"),
+        (format!("{path}/../modules"), "is not a path of a file"),
+        (link.to_str().unwrap().to_owned(), "link in the path is a link"),
+    ] {
+        let said = fix(&directory, &["--yes"]);
+        assert!(said.contains(why), "{directory}: {said}");
+    }
+    std::fs::set_permissions(&modules, PermissionsExt::from_mode(0o777)).unwrap();
+    let said = fix(&path, &["--yes"]);
+    assert!(said.contains("others may write to its directory"), "{said}");
+    std::fs::set_permissions(&modules, PermissionsExt::from_mode(0o755)).unwrap();
+    let given = chown(&modules, Some(65534), None);
+    if needless_fixtures::needed(given.map_err(|_| "only root can give a directory away".into()))
+        .is_some()
+    {
+        let said = fix(&path, &["--yes"]);
+        assert!(said.contains("belongs to user 65534"), "{said}");
+    }
+}

@@ -3,10 +3,12 @@
 
 use super::{Answer, Run, in_force, undo};
 use crate::output;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use needless_environment::{
-    self as environment, ChangeRequest, Disk, Expected, FileChange, Plan, UnitState, overruled,
+    self as environment, ChangeRequest, Disk, Expected, FileChange, Journal, JournalEntry, Plan,
+    UnitState, overruled,
 };
+use std::io::Write;
 
 /// A change with its plan, and where it will be seen to be in force.
 struct PlannedChange {
@@ -44,6 +46,28 @@ impl PlannedChange {
             }
         }
     }
+}
+
+/// Has the files of a change read again. Where that fails, as where systemd has no room for it in /run, nothing can be
+/// restarted with the change: it is taken back if that was wanted.
+fn announce(
+    out: &mut impl Write,
+    journal: &Journal,
+    entry: &JournalEntry,
+    restart: bool,
+) -> Result<()> {
+    if !restart {
+        return undo::announce(out, journal, entry);
+    }
+    let Err(why) = undo::announce_or(out, journal, entry, &|_, why| why.into()) else {
+        return Ok(());
+    };
+    let back = journal.undo(entry.id).map_err(|but| anyhow!("{why}; not taken back: {but}"))?;
+    // Its reader has not read them; if it has in part, it may read them again.
+    let _ = undo::announce(out, journal, &back);
+    bail!(
+        "{why}; nothing was restarted, and the change is taken back: repair that, then run this again"
+    )
 }
 
 impl Run<'_> {
@@ -132,7 +156,7 @@ impl Run<'_> {
         let plans: Vec<&Plan> = agreed.iter().map(|one| &one.plan).collect();
         let (id, journal) = self.write(&mut out, &plans, expected)?;
         let entry = journal.entry(id)?;
-        undo::announce(&mut out, &journal, &entry)?;
+        announce(&mut out, &journal, &entry, restart)?;
         if let Some(why) = agreed.iter().find_map(|one| overruled(&one.change)) {
             undo::announce(&mut out, &journal, &journal.undo(id)?)?;
             let all = if agreed.len() > 1 { " with the others of its unit" } else { "" };

@@ -302,3 +302,58 @@ fn fix_leaves_a_drop_in_that_was_changed_meanwhile() {
     let said = machine.all("needless fix --in /etc/environment --set TZ=UTC --yes --times-change");
     assert!(said.starts_with("TZ=UTC in /etc/environment"), "{said}");
 }
+
+/// `undo --forget` begins with what a killed run left, as every command does that may write, also where it then has
+/// nothing to forget; `--list` only says so.
+#[test]
+fn forget_finishes_what_a_killed_run_left() {
+    let Some(machine) = machine("") else { return };
+    machine.ok("rm -rf /var/lib/needless");
+    start_unit(&machine, SERVICE);
+    let fix = format!("needless fix --unit probe --set TZ={ZONE} {YES}");
+    machine.ok(&fix);
+    // As if it had been killed before the file was there.
+    let before = machine
+        .ok(&format!("rm /var/lib/needless/journal/1/applied {DROP_IN}; ls -R /var/lib/needless"));
+    let said = machine.all("needless undo --list");
+    assert!(
+        said.starts_with("   1  begun ") && said.contains("change 1 is not finished: "),
+        "{said}"
+    );
+    assert_eq!(machine.ok("ls -R /var/lib/needless"), before, "--list writes nothing");
+    let said = machine.all("needless undo --forget 99");
+    assert!(said.contains("change 1 (TZ=Asia/Tokyo in ") && said.contains("rolled back"), "{said}");
+    assert!(said.contains("there is no change 99") && said.ends_with("rc 2"), "{said}");
+    let said = machine.all("needless undo --list");
+    assert!(said.starts_with("   1  rolled back ") && !said.contains("not finished"), "{said}");
+    assert_eq!(machine.ok("systemctl show -p NeedDaemonReload --value probe"), "no\n");
+    // Its trial is another's business, but not that of the one that is to be forgotten.
+    machine.ok(&format!("{fix}; touch /var/lib/needless/journal/2/on-trial"));
+    let said = machine.all("needless undo --forget 2");
+    assert!(said.starts_with("forgotten: change 2, ") && said.ends_with("rc 0"), "{said}");
+    machine.ok(&format!("grep -q TZ={ZONE} {DROP_IN}"));
+}
+
+/// systemd reads no files again where it has no room in /run: then nothing is restarted, and no change stays.
+#[test]
+fn fix_leaves_nothing_where_systemd_has_no_room() {
+    let Some(machine) = machine("") else { return };
+    let pid = start_unit(&machine, SERVICE);
+    let before = files(&machine);
+    machine.ok(
+        "mount -o remount,size=8m /run; dd if=/dev/zero of=/run/full bs=64k 2>/dev/null || true",
+    );
+    let fix = format!("needless fix --unit probe --set TZ={ZONE} {YES} --restart");
+    let said = machine.all(&fix);
+    assert!(said.contains("not enough space available on /run"), "{said}");
+    let ends = "nothing was restarted, and the change is taken back: repair that, then run this again\nrc 2";
+    assert!(said.ends_with(ends), "{said}");
+    same(&before, &files(&machine), "taken back");
+    assert_eq!((&*machine.main_of("probe"), machine.zone(&pid)), (&*pid, None));
+    machine.ok("rm /run/full; mount -o remount,size=100m /run");
+    let state =
+        machine.ok("needless undo --list; systemctl show -p NeedDaemonReload --value probe");
+    assert!(state.contains("  undone ") && state.ends_with("no\n"), "{state}");
+    machine.ok(&fix);
+    assert_eq!(machine.zone(&machine.main_of("probe")).as_deref(), Some(ZONE));
+}
