@@ -8,7 +8,6 @@ use needless_host::{
 };
 use needless_launch::TerminationSignals;
 use needless_model::{ProcId, Profile, Spawn, status};
-use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -236,11 +235,7 @@ fn note_outside(profile: &mut Profile) {
 pub(crate) fn place(observed: &mut Observed, options: &ObserveOptions) {
     let groups: HashMap<_, _> = observed.cgroups.iter().map(|(id, path)| (*id, path)).collect();
     let ended = observed.profile.ended();
-    let pods = LazyCell::new(Pods::of_node);
-    let named = |service: Service| match service.kind {
-        ServiceKind::Pod => pods.named(service),
-        _ => service,
-    };
+    let pods = Pods::of_node();
     for (at, process) in observed.profile.processes.iter_mut().enumerate() {
         let exe = process.exe.as_deref();
         let lives = !ended.contains(&process.pid);
@@ -248,7 +243,7 @@ pub(crate) fn place(observed: &mut Observed, options: &ObserveOptions) {
             Some(Ok(service)) => Some(service),
             _ => groups.get(&ProcId(at as u32)).map(|path| Service::of_path(path, exe)),
         };
-        let service = service.map(named);
+        let service = service.map(|service| pods.named(service));
         let known = service.as_ref().filter(|service| service.kind != ServiceKind::Unknown);
         let program = exe.map(|_| process.name()).or(process.command.as_deref());
         let name = known.map(Service::to_string).or(program.map(str::to_owned));

@@ -71,7 +71,7 @@ fn make(location: &Destination, disk: &Disk) -> Result<Plan, EnvironmentError> {
     files.retain(|new| new.before != new.after);
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(Plan {
-        what: format!("the {all} modules of {dir} compiled"),
+        what: format!("modules of {dir} compiled: {all}"),
         reach: format!("every program that has modules from {dir}"),
         place: format!("{dir}/__pycache__, made by `{interpreter} -m compileall`"),
         why: location.why.clone(),

@@ -8,15 +8,22 @@
 
 use super::container::{is_id, is_uid};
 use super::{Service, ServiceKind};
+use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Digits of a container's ID that the name of a service has.
 const SHORT: usize = 12;
 
-/// The pods and containers of this node, as they were when it was made.
-#[derive(Debug, Default)]
+/// The pods and containers of this node, as they were when it was first asked about one.
+#[derive(Debug)]
 pub struct Pods {
+    log: PathBuf,
+    names: OnceCell<Names>,
+}
+
+#[derive(Debug, Default)]
+struct Names {
     /// Namespace and pod by UID.
     pods: HashMap<String, (String, String)>,
     /// The container's name by the first digits of its ID.
@@ -26,32 +33,11 @@ pub struct Pods {
 impl Pods {
     /// Those of the node's `/var/log`. Where nothing can be read there, no pod has a name.
     pub fn of_node() -> Pods {
-        Pods::read(Path::new("/var/log"))
+        Pods::below(Path::new("/var/log"))
     }
 
-    fn read(log: &Path) -> Pods {
-        let mut pods = Pods::default();
-        for name in names(&log.join("pods")) {
-            // Neither a namespace nor a pod's name has an underscore.
-            if let [namespace, pod, uid] = *name.split('_').collect::<Vec<_>>()
-                && is_uid(uid)
-                && is_name(namespace)
-                && is_name(pod)
-            {
-                pods.pods.insert(uid.to_owned(), (namespace.to_owned(), pod.to_owned()));
-            }
-        }
-        for name in names(&log.join("containers")) {
-            let stem = name.strip_suffix(".log").and_then(|stem| stem.rsplit_once('-'));
-            let container = stem.and_then(|(names, _)| names.rsplit('_').next());
-            if let (Some((_, id)), Some(container)) = (stem, container)
-                && is_id(id)
-                && is_name(container)
-            {
-                pods.containers.insert(id[..SHORT].to_owned(), container.to_owned());
-            }
-        }
-        pods
+    fn below(log: &Path) -> Pods {
+        Pods { log: log.to_owned(), names: OnceCell::new() }
     }
 
     /// The service with names in place of a pod's UID and a container's ID: `shop/web-*/app`. The star stands for what
@@ -69,16 +55,44 @@ impl Pods {
             Some((uid, container)) => (uid, container.get(..SHORT)),
             None => (path, None),
         };
-        let Some((namespace, pod)) = self.pods.get(uid) else { return service };
+        let names = self.names.get_or_init(|| Names::read(&self.log));
+        let Some((namespace, pod)) = names.pods.get(uid) else { return service };
         let mut name = format!("{namespace}/{}", workload(pod));
         // The container that holds the pod's namespaces logs nothing.
-        if let Some(container) = container.and_then(|id| self.containers.get(id)) {
+        if let Some(container) = container.and_then(|id| names.containers.get(id)) {
             name += &format!("/{container}");
         }
         if let Some(nested) = nested {
             name += &format!(": {nested}");
         }
         Service { name, ..service }
+    }
+}
+
+impl Names {
+    fn read(log: &Path) -> Names {
+        let mut found = Names::default();
+        for name in names(&log.join("pods")) {
+            // Neither a namespace nor a pod's name has an underscore.
+            if let [namespace, pod, uid] = *name.split('_').collect::<Vec<_>>()
+                && is_uid(uid)
+                && is_name(namespace)
+                && is_name(pod)
+            {
+                found.pods.insert(uid.to_owned(), (namespace.to_owned(), pod.to_owned()));
+            }
+        }
+        for name in names(&log.join("containers")) {
+            let stem = name.strip_suffix(".log").and_then(|stem| stem.rsplit_once('-'));
+            let container = stem.and_then(|(names, _)| names.rsplit('_').next());
+            if let (Some((_, id)), Some(container)) = (stem, container)
+                && is_id(id)
+                && is_name(container)
+            {
+                found.containers.insert(id[..SHORT].to_owned(), container.to_owned());
+            }
+        }
+        found
     }
 }
 
@@ -165,7 +179,7 @@ mod tests {
         dir("pods/shop_evil\u{1b}[2J_7b2c1a90-2222-4c3d-9e0f-aabbccddeeff");
         dir("pods/one_two");
         dir("containers/-.log");
-        let pods = Pods::read(log.path());
+        let pods = Pods::below(log.path());
         let named = |path: &str| pods.named(Service::of_path(path, None)).to_string();
         // As containerd writes it with systemd, CRI-O, and containerd with cgroupfs.
         let slice = |uid: &str| {
@@ -188,6 +202,8 @@ mod tests {
         let unknown = "/kubepods/pod7b2c1a90-2222-4c3d-9e0f-aabbccddeeff";
         assert_eq!(named(unknown), "pod 7b2c1a90-2222-4c3d-9e0f-aabbccddeeff");
         assert_eq!(named("/system.slice/web.service"), "web.service");
-        assert_eq!(Pods::read(&log.path().join("missing")).pods.len(), 0);
+        let missing = Pods::below(&log.path().join("missing"));
+        let service = Service::of_path(unknown, None);
+        assert_eq!(missing.named(service.clone()), service);
     }
 }

@@ -51,7 +51,7 @@ fn list() -> Result<()> {
         writeln!(out, "{:>4}  {state:<12}  {}", entry.id, escape(&entry.what))?;
         if is_open(&entry) {
             output::warn(format_args!(
-                "change {} is not finished: another needless is at it, or it was killed and the next one finishes it or takes it back",
+                "change {} is not finished: another needless works on it, or was killed; the next command that may write finishes it or takes it back",
                 entry.id
             ));
         }

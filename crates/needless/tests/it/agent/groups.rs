@@ -54,9 +54,13 @@ fn shells<const N: usize>(folder: &Path, names: [&str; N]) -> Option<[std::path:
 
 /// An agent that has begun to observe.
 fn observing(folder: &Path, every: &str) -> Running {
+    observing_by(command(NEEDLESS), folder, every)
+}
+
+/// The same; `agent` runs needless.
+fn observing_by(mut agent: Command, folder: &Path, every: &str) -> Running {
     let port = free_port();
     let listen = format!("127.0.0.1:{port}");
-    let mut agent = command(NEEDLESS);
     agent.args(["agent", "--every", every, "--host", "a", "--cpu-limit", "none"]);
     let agent = Running::start(agent.args(["--listen", &listen, "--dir"]).arg(folder.join("a")));
     wait("answer", || http(port, "/metrics", "*/*"));
@@ -164,14 +168,10 @@ fn pods_have_one_name_over_a_rollout() {
         let slice = format!("kubepods-burstable-pod{}.slice", uid(digit).replace('-', "_"));
         paths.push((slice, format!("{runtime}-{id}.scope")));
     }
-    let port = free_port();
     let mut agent = command("unshare");
     let over = r#"mount --bind "$0" /var/log && exec "$@""#;
     agent.args(["--mount", "sh", "-c", over]).arg(&log).arg(NEEDLESS);
-    agent.args(["agent", "--every", "10m", "--host", "a", "--cpu-limit", "none"]);
-    agent.args([&format!("--listen=127.0.0.1:{port}"), "--dir"]).arg(folder.path().join("a"));
-    let agent = Running::start(&mut agent);
-    wait("answer", || http(port, "/metrics", "*/*"));
+    let agent = observing_by(agent, folder.path(), "10m");
     for (slice, scope) in &paths {
         let slice = groups.0.join(slice);
         std::fs::create_dir(&slice).unwrap();
