@@ -187,7 +187,9 @@ impl Session {
     /// How many observed processes live.
     pub fn live(&self) -> usize {
         let count = |name| map(&self.attached.object, name).keys().count();
-        count("procs") + count("chosen_pids")
+        // In this order: the kernel adds a process to `procs` before it takes it out of `chosen_pids`, so that one which
+        // makes its first call meanwhile is counted twice, and not missed.
+        count("chosen_pids") + count("procs")
     }
 
     /// Ends the observation.

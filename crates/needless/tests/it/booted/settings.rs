@@ -271,7 +271,7 @@ fn fix_compiles_the_modules_of_a_directory() {
     let nobody = "setpriv --reuid nobody --clear-groups env PYTHONPATH=/srv/app";
     let imports = format!("{nobody} python3 /srv/main.py");
     let says = [
-        "the 12 modules of /srv/app compiled",
+        "modules of /srv/app compiled: 12",
         "reaches  every program that has modules from /srv/app",
         "/srv/app belongs to user 0: 12 files are made there",
         "new file /srv/app/__pycache__/mod1.cpython-",
